@@ -1,0 +1,229 @@
+/* Contract between the C++ shim and the Rust core of thread_pool_rs. */
+
+#ifndef RTP_H
+#define RTP_H
+
+/* Generated from src/ffi by tests/header.rs; do not edit. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Opaque: a session after login (the server's THD). */
+typedef struct rtp_session rtp_session;
+/* Opaque: an accepted connection before login (the server's Channel_info). */
+typedef struct rtp_channel rtp_channel;
+/* Opaque: a joinable thread made by the server side. */
+typedef struct rtp_thread rtp_thread;
+/* Opaque: the pool. */
+typedef struct rtp_pool rtp_pool;
+
+// Index of `thread_pool_size` in [`VARIABLES`].
+#define RTP_VARIABLE_SIZE 0
+
+// Index of `thread_pool_query_threads_per_group` in [`VARIABLES`].
+#define RTP_VARIABLE_QUERY_THREADS_PER_GROUP 1
+
+// Index of `thread_pool_stall_limit` in [`VARIABLES`].
+#define RTP_VARIABLE_STALL_LIMIT 2
+
+// Index of `thread_pool_concurrency_limit` in [`VARIABLES`].
+#define RTP_VARIABLE_CONCURRENCY_LIMIT 3
+
+// Version of this contract. Both sides refuse a partner that speaks another one.
+#define RTP_ABI_VERSION 1
+
+// Success.
+#define RTP_OK 0
+
+// A pointer that must not be null was null.
+#define RTP_NULL_ARGUMENT 1000
+
+// The partner was compiled against another [`RTP_ABI_VERSION`] or table size.
+#define RTP_ABI_MISMATCH 1001
+
+// The call isn't legal in the pool's present state (for example start after shutdown).
+#define RTP_WRONG_STATE 1002
+
+// A number was outside its documented range; nothing was changed.
+#define RTP_OUT_OF_RANGE 1003
+
+// The operating system refused a resource (thread, descriptor, memory).
+#define RTP_NO_RESOURCE 1004
+
+// The session was killed before the call; the caller must close it.
+#define RTP_KILLED 1005
+
+// Login failed; everything the login had acquired is released and counted.
+#define RTP_LOGIN_FAILED 1006
+
+// A defect in the core was caught at the boundary (a panic); it is in the error log.
+#define RTP_INTERNAL 1007
+
+// Thread role: runs statements.
+#define RTP_ROLE_WORKER 0
+
+// Thread role: performs logins.
+#define RTP_ROLE_LOGIN 1
+
+// Thread role: the one thread that watches for stalls, timeouts and missing workers.
+#define RTP_ROLE_WARDEN 2
+
+// Outcome flag: the session has ended (quit, end of file, error, kill) and must be closed.
+#define RTP_OUTCOME_CLOSE 1
+
+// Outcome flag: the server already holds bytes of the next command (TLS record or compressed
+// frame), which no poll of the descriptor would report.
+#define RTP_OUTCOME_BUFFERED 2
+
+// Outcome flag: the session is inside a transaction or holds another lock.
+#define RTP_OUTCOME_HOLDS_LOCKS 4
+
+// Why a session is closed: it ended by itself, or was killed.
+#define RTP_CLOSE_ENDED 0
+
+// Why a session is closed: `wait_timeout` ran out; the client is sent error 4031.
+#define RTP_CLOSE_IDLE_TIMEOUT 1
+
+// Why a session is closed: the pool couldn't register or keep it.
+#define RTP_CLOSE_NO_RESOURCE 2
+
+// Why a channel is rejected before login: the pool is stopping.
+#define RTP_REJECT_SHUTDOWN 0
+
+// Why a channel is rejected before login: no memory, descriptor or thread for it.
+#define RTP_REJECT_NO_RESOURCE 1
+
+// Severity of a log line, as the server's error log has it.
+#define RTP_LOG_ERROR 0
+
+// See [`RTP_LOG_ERROR`].
+#define RTP_LOG_WARNING 1
+
+// See [`RTP_LOG_ERROR`].
+#define RTP_LOG_INFORMATION 2
+
+// What a session looks like after a command or after login.
+typedef struct rtp_outcome {
+  // `RTP_OUTCOME_*` flags.
+  uint32_t flags;
+  // The session's present `wait_timeout`, in seconds.
+  uint32_t wait_timeout_s;
+} rtp_outcome;
+
+// A session that has just logged in.
+typedef struct rtp_opened {
+  // The session; owned by the receiver until `session_close`.
+  rtp_session *session;
+  // Its socket. Valid until the session is killed or closed.
+  int32_t fd;
+  // 1 when it belongs to the admin lane (admin port or privilege), else 0.
+  uint32_t is_admin;
+  // What it looks like now.
+  struct rtp_outcome outcome;
+} rtp_opened;
+
+// Registers the session's socket with the poller; called back by `session_arm` at most once,
+// under the session's lock. Must not call the server. Returns 0, or an errno.
+typedef int32_t (*rtp_arm_function)(void *argument);
+
+// What the core may ask of the server. All members must be set; none may throw, and none may
+// block longer than its description says.
+typedef struct rtp_host {
+  // [`RTP_ABI_VERSION`] of the table's author.
+  uint32_t abi_version;
+  // `sizeof(rtp_host)` as the table's author sees it.
+  uint32_t struct_size;
+  // First argument of every member.
+  void *context;
+  // Starts a joinable server thread that calls `rtp_thread_main(start)`. On [`RTP_OK`]
+  // `thread` is set and `start` has been handed over; on [`RTP_NO_RESOURCE`] neither.
+  // Called on a thread that has no session attached.
+  uint32_t (*thread_spawn)(void *context, uint32_t role, void *start, rtp_thread **thread);
+  // Waits for the end of a thread and frees it (consumes `thread`).
+  void (*thread_join)(void *context, rtp_thread *thread);
+  // Logs a client in (consumes `channel`). Blocks up to the server's `connect_timeout` and
+  // longer in authentication plugins. On [`RTP_OK`] `opened` is filled and the session is
+  // detached; else [`RTP_LOGIN_FAILED`] and nothing is left.
+  uint32_t (*session_open)(void *context, rtp_channel *channel, struct rtp_opened *opened);
+  // Makes the session current on this thread. No session may be attached here.
+  void (*session_attach)(void *context, rtp_session *session);
+  // Undoes `session_attach` on the same thread.
+  void (*session_detach)(void *context, rtp_session *session);
+  // Reads and executes exactly one command of the attached session. Blocks for as long as the
+  // statement takes; calls `rtp_wait_begin`/`rtp_wait_end` around waits the server knows of.
+  void (*session_step)(void *context, rtp_session *session, struct rtp_outcome *outcome);
+  // Under the session's lock: stores `token` for later kills, then, unless the session was
+  // killed, calls `arm(argument)`. [`RTP_OK`]: registered, and from that moment another thread
+  // may own the session. [`RTP_KILLED`] / [`RTP_NO_RESOURCE`]: still owned by the caller.
+  // The session must be detached.
+  uint32_t (*session_arm)(void *context,
+                          rtp_session *session,
+                          uint64_t token,
+                          rtp_arm_function arm,
+                          void *argument);
+  // Ends a detached session with reason `RTP_CLOSE_*`: error packet where one is due, rollback,
+  // counters (consumes `session`). No kill for its token arrives afterwards. May block.
+  void (*session_close)(void *context, rtp_session *session, uint32_t reason);
+  // Turns a channel away with reason `RTP_REJECT_*`: error packet, close, counters
+  // (consumes `channel`). Doesn't block.
+  void (*session_reject)(void *context, rtp_channel *channel, uint32_t reason);
+  // Writes `length` bytes of UTF-8 `text` to the error log with severity `RTP_LOG_*`.
+  void (*log)(void *context, uint32_t level, const char *text, size_t length);
+} rtp_host;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// [`RTP_ABI_VERSION`] of the core.
+uint32_t rtp_abi_version(void);
+
+// Stores in `value` the default of a system variable on this machine (container limits and CPU
+// affinity are respected).
+uint32_t rtp_variable_default(uint32_t variable, uint64_t *value);
+
+// Makes a pool. `host` is copied; `variables` holds the `count` values of all system variables in
+// the order of their index. Starts nothing.
+uint32_t rtp_pool_create(const struct rtp_host *host,
+                         const uint64_t *variables,
+                         size_t count,
+                         rtp_pool **pool);
+
+// Starts the pool's permanent threads. On failure everything started is stopped again, the
+// reason is in the error log, and the pool can only be destroyed.
+uint32_t rtp_pool_start(rtp_pool *pool);
+
+// Gives the pool a newly accepted connection (consumes `channel`, whatever the result). Any
+// number of threads may call this at once. Doesn't block.
+uint32_t rtp_pool_add_connection(rtp_pool *pool, rtp_channel *channel, uint32_t is_admin);
+
+// The session that was armed with `token` has been killed. Call with the session's lock held;
+// late and foreign tokens are ignored. Doesn't block and doesn't call the host.
+void rtp_pool_kill(rtp_pool *pool, uint64_t token);
+
+// Gives a system variable a new value.
+uint32_t rtp_pool_set_variable(rtp_pool *pool, uint32_t variable, uint64_t value);
+
+// Stops all threads of the pool and waits for their end. Channels still waiting are rejected,
+// sessions still open are closed. Idempotent; also legal for a pool that was never started.
+void rtp_pool_shutdown(rtp_pool *pool);
+
+// Frees a pool after [`rtp_pool_shutdown`] (consumes `pool`; null is allowed).
+void rtp_pool_destroy(rtp_pool *pool);
+
+// Body of every thread that `thread_spawn` made; returns when the thread should end
+// (consumes `start`).
+void rtp_thread_main(void *start);
+
+// The calling thread is about to block in a wait of kind `kind` (the server's `THD_WAIT_*`
+// number). Legal on any thread, nested, under any server lock.
+void rtp_wait_begin(uint32_t kind);
+
+// Ends the innermost `rtp_wait_begin` of the calling thread.
+void rtp_wait_end(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* RTP_H */

@@ -1,0 +1,4 @@
+//! The boundary: exported functions, the types that cross it and the panic guard. No logic.
+
+mod exports;
+pub mod types;

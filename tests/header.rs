@@ -1,0 +1,37 @@
+//! The committed headers in `include/` are what `src/ffi` and `src/config` say.
+//! `UPDATE_HEADERS=1 cargo test --test header` rewrites them.
+
+use std::{env, fs, path::Path};
+
+fn check(name: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include").join(name);
+    if env::var_os("UPDATE_HEADERS").is_some() {
+        fs::write(&path, expected).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == expected,
+        "include/{name} differs from its source; run: UPDATE_HEADERS=1 cargo test --test header"
+    );
+}
+
+#[test]
+fn rtp_h_is_generated_from_the_boundary() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let config = cbindgen::Config::from_file(format!("{root}/cbindgen.toml")).unwrap();
+    let bindings = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(format!("{root}/src/config/vars.rs"))
+        .with_src(format!("{root}/src/ffi/types.rs"))
+        .with_src(format!("{root}/src/ffi/exports.rs"))
+        .generate()
+        .unwrap();
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    check("rtp.h", &String::from_utf8(text).unwrap());
+}
+
+#[test]
+fn rtp_vars_inc_is_generated_from_the_table() {
+    check("rtp_vars.inc", &thread_pool_rs::config::vars::render_include());
+}

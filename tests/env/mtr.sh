@@ -8,7 +8,7 @@
 #
 # mysqld's tests don't run as root, so root runs them as nobody. All that nobody may be unable
 # to read (checkout below a closed home) is copied into the run's folder instead of linked.
-# The run's folder is removed if all tests passed, and kept for its logs if not.
+# Of the run's folder only the logs stay, and only if a test failed.
 set -euo pipefail
 here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -48,7 +48,7 @@ link_all() {
 
 # adopt_suite DIR NAME. The tests of a suite are copied for root, see above.
 adopt_suite() {
-  rm -f "$work/mysql-test/suite/$2"
+  rm -rf "${work:?}/mysql-test/suite/$2"
   if is_root; then
     cp -rL -- "$1" "$work/mysql-test/suite/$2"
     copied[$2]=$1
@@ -95,17 +95,33 @@ adopt_suites_of() {
 return_results() {
   local name
   for name in "${!copied[@]}"; do
-    cp -r --no-preserve=mode,ownership -- "$work/mysql-test/suite/$name/r" "${copied[$name]}/"
+    (cd "$work/mysql-test/suite/$name" &&
+      find . -name '*.result' -exec cp --parents --no-preserve=mode,ownership -t "${copied[$name]}" -- {} +)
   done
+}
+
+# shellcheck disable=SC2317 # the trap calls it
+finish() {
+  local status=$?
+  cd /
+  if $servers_stay; then
+    say "the servers of this run live in $work"
+  elif [[ $status != 0 && -d $work/var/log ]]; then
+    find "$work" "$work/var" -mindepth 1 -maxdepth 1 ! -name var ! -name log -exec rm -rf -- {} +
+    say "logs are in $work/var/log"
+  else
+    rm -rf "$work"
+  fi
 }
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/thread_pool_rs_mtr.XXXXXX")
 plugin_dir=$work/binaries/plugin_output_directory
 declare -A copied=()
+recording=false servers_stay=false
+trap finish EXIT
 make_overlay
 
 arguments=()
-recording=false
 for argument in "$@"; do
   case $argument in
     --suite=* | --suites=*)
@@ -113,6 +129,7 @@ for argument in "$@"; do
       argument=$adopted
       ;;
     --record) recording=true ;;
+    --start | --start-and-exit | --start-dirty) servers_stay=true ;;
   esac
   arguments+=("$argument")
 done
@@ -120,8 +137,8 @@ done
 if is_root; then
   chmod 755 "$work"
   chown -R --no-dereference $nobody:$nobody "$work"
-  as_user test -r "$tests/mysql-test-run.pl" ||
-    die "root runs MySQL's tests as the user nobody, who can't read $tests: choose a cache folder that is open to all in THREAD_POOL_CACHE"
+  as_user test -r "$work/mysql-test/mysql-test-run.pl" ||
+    die "root runs MySQL's tests as the user nobody, who can't read $tests or $work: choose folders that are open to all in THREAD_POOL_CACHE and TMPDIR"
 fi
 
 status=0
@@ -129,11 +146,5 @@ cd "$work/mysql-test"
 MTR_BINDIR=$work/binaries as_user perl ./mysql-test-run.pl --vardir="$work/var" --mysqld=--plugin-dir="$plugin_dir" "${arguments[@]}" || status=$?
 if $recording; then
   return_results
-fi
-cd /
-if [[ $status == 0 ]]; then
-  rm -rf "$work"
-else
-  say "logs are in $work/var/log"
 fi
 exit $status

@@ -16,6 +16,7 @@ source "$here/lib.sh"
 readonly series=9.7
 readonly packages=(mysql-server-core mysql-client-core mysql-testsuite mysql-source libssl-dev)
 readonly steps=6
+readonly disk_gib=3 # while it unpacks; a finished tree has 1.7 GiB
 
 step_number=0
 step() {
@@ -199,11 +200,13 @@ run_unbound() { "$loader" --library-path "$new/usr/lib/$triplet" "$@"; }
 
 # The error numbers are generated during a build of the server; its source package doesn't have them.
 generate_error_headers() {
-  (cd "$work" && run_unbound "$new/usr/lib/mysql-test/bin/comp_err" \
-    --in-file-errlog="$new/source/share/messages_to_error_log.txt" --in-file-toclient="$new/source/share/messages_to_clients.txt" \
-    --out-dir="$work/" \
-    --header-file="$new/headers/mysqld_error.h" --name-file="$new/headers/mysqld_ername.h" --errmsg-file="$new/headers/mysqld_errmsg.h") \
-    >>"$log" 2>&1 || die "the headers with MySQL's error numbers can't be generated; log: $log"
+  run_unbound "$new/usr/lib/mysql-test/bin/comp_err" --out-dir="$work/" \
+    --in-file-errlog="$new/source/share/messages_to_error_log.txt" \
+    --in-file-toclient="$new/source/share/messages_to_clients.txt" \
+    --header-file="$new/headers/mysqld_error.h" \
+    --name-file="$new/headers/mysqld_ername.h" \
+    --errmsg-file="$new/headers/mysqld_errmsg.h" >>"$log" 2>&1 ||
+    die "the headers with MySQL's error numbers can't be generated; log: $log"
 }
 
 check_versions() {
@@ -216,7 +219,14 @@ check_versions() {
   printf '%s\n' "$version" >"$new/version"
 }
 
+require_disk() {
+  local free
+  free=$(df --output=avail -B 1G "$cache" | tail -n 1)
+  ((free >= disk_gib)) || die "$cache has less than $disk_gib GiB of free disk: make room, or name another folder in THREAD_POOL_CACHE"
+}
+
 make_tree() {
+  require_disk
   step "reading the package lists of Debian unstable"
   find_mirror
   write_apt_configuration
@@ -238,6 +248,10 @@ make_tree() {
   check_versions
   chmod -R a+rX "$new"
   mv -T "$new" "$tree"
+  "$tree/bin/mysqld" --version >>"$log" 2>&1 || {
+    rm -rf "$tree"
+    die "the server doesn't run from $cache (is it mounted noexec?): name another folder in THREAD_POOL_CACHE; log: $log"
+  }
 }
 
 cache=$(cache_dir)
@@ -247,7 +261,7 @@ recipe=$(sha256sum "$here/provision.sh" | cut -c 1-10)
 if ! find_tree; then
   umask 022
   "$here/packages.sh" provision
-  mkdir -p "$cache" || die "the cache folder $cache can't be made: name another in THREAD_POOL_CACHE"
+  mkdir -p "$cache" 2>/dev/null || die "the cache folder $cache can't be made: name another in THREAD_POOL_CACHE"
   exec 9>"$cache/lock" || die "the cache folder $cache isn't writable: name another in THREAD_POOL_CACHE"
   flock -n 9 || {
     say "waiting for another run that provisions into $cache"

@@ -43,7 +43,7 @@ as_user() {
 # link_all FROM TO EXCEPT: links to all entries of a folder but one.
 link_all() {
   mkdir -p "$2"
-  find "$1" -mindepth 1 -maxdepth 1 ! -name "$3" -exec ln -s -t "$2" -- {} +
+  find -H "$1" -mindepth 1 -maxdepth 1 ! -name "$3" -exec ln -s -t "$2" -- {} +
 }
 
 # adopt_suite DIR NAME. The tests of a suite are copied for root, see above.

@@ -6,8 +6,8 @@
 # The packages need a newer C library than the host may have. So they are unpacked rather than installed, and
 # every program is told to use the dynamic loader and the libraries of its own tree; no root is needed.
 #
-# Trees are kept in the cache folder under <version>-<hash of this file>. To get a newer MySQL of the
-# same series, remove the tree and run this again.
+# Trees are kept in the cache folder under <version>-<hash of this file>, until somebody removes them. To get a
+# newer MySQL of the same series, remove the tree and run this again.
 set -euo pipefail
 here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -39,8 +39,9 @@ host_mirror() {
   local codename
   # shellcheck disable=SC1091 # a file of the host
   codename=$(source /etc/os-release && [[ $ID == debian ]] && printf '%s' "${VERSION_CODENAME:-sid}") || return 0
-  apt-get update --print-uris -o Dir::State::lists="$work/lists" -o Debug::NoLocking=true 2>>"$log" |
-    sed -nE "s#^'([a-z+]+:.*)/dists/($codename|oldstable|stable|testing|unstable|sid)/InRelease'.*#\\1#p" | grep -v '^cdrom:' | head -n 1
+  { apt-get update --print-uris -o Dir::State::lists="$work/lists" -o Debug::NoLocking=true 2>>"$log" || true; } |
+    sed -nE "s#^'((http|https|ftp|file|copy|mirror)[a-z+]*:.*)/dists/($codename|oldstable|stable|testing|unstable|sid)/InRelease'.*#\\1#p" |
+    sed -n 1p
 }
 
 # Debian's default mirror, out of the package that knows it.
@@ -107,7 +108,7 @@ find_version() {
   local package candidate all=
   for package in "${packages[@]}"; do
     [[ $package == mysql-* ]] || continue
-    candidate=$(apt-cache show --no-all-versions "$package" 2>>"$log" | awk '$1 == "Version:" { print $2; exit }')
+    candidate=$({ apt-cache show --no-all-versions "$package" 2>>"$log" || true; } | awk '$1 == "Version:" { print $2 }')
     [[ -n $candidate ]] || die "Debian unstable has no package $package for $(dpkg --print-architecture): give MYSQL_SOURCE_DIR and MYSQL_BUILD_DIR of an own build"
     all+="$package ${candidate%+b*}"$'\n'
   done
@@ -278,6 +279,8 @@ if ! find_tree; then
     : >"$log"
     make_tree
     say "MySQL $version is in $tree"
+    others=$(compgen -G "$cache/$series.*-*" | grep -vxF "$tree" | xargs) || true
+    [[ -z $others ]] || say "trees of older recipes can be removed if nobody uses them: $others"
     printf '%s\n' "$tree"
   fi
 fi

@@ -21,7 +21,8 @@ function(rtp_finish_module mysqld)
   add_custom_command(TARGET thread_pool_rs POST_BUILD
     COMMAND "${CMAKE_COMMAND}" -E env "CXX=${CMAKE_CXX_COMPILER}"
             "${rtp_root}/cmake/check_module.sh" "$<TARGET_FILE:thread_pool_rs>" "${mysqld}"
-    VERBATIM)
+            "$<TARGET_OBJECTS:thread_pool_rs>"
+    COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()
 
 if(RTP_IN_TREE)
@@ -48,12 +49,11 @@ elseif(MYSQL_SOURCE_DIR)
   target_link_libraries(thread_pool_rs PRIVATE rtp_core)
   set_target_properties(thread_pool_rs PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
 
+  if(NOT EXISTS "${MYSQLD}")
+    unset(MYSQLD CACHE)
+  endif()
   find_program(MYSQLD mysqld DOC "The server, to look for the symbols in that the module needs"
     HINTS "${MYSQL_BUILD_DIR}/runtime_output_directory" "${MYSQL_SOURCE_DIR}/../usr/sbin" NO_DEFAULT_PATH)
-  if(NOT MYSQLD)
-    message(STATUS "No mysqld is known (MYSQLD): the module's symbols will not be checked against it")
-    set(MYSQLD "")
-  endif()
   rtp_finish_module("${MYSQLD}")
   install(TARGETS thread_pool_rs LIBRARY DESTINATION "${RTP_PLUGIN_DIR}")
 endif()

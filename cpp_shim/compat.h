@@ -45,9 +45,7 @@ namespace rtp {
 inline PSI_thread *psi_current() { return PSI_THREAD_CALL(get_thread)(); }
 
 // Also renames the operating system's thread, unless `psi` is null (storage/perfschema/pfs.cc).
-inline void psi_make_current(PSI_thread *psi) {
-  PSI_THREAD_CALL(set_thread)(psi);
-}
+inline void psi_make_current(PSI_thread *psi) { PSI_THREAD_CALL(set_thread)(psi); }
 
 }  // namespace rtp
 

@@ -18,8 +18,7 @@ bool installed = false;
 bool add_connection(Channel_info *channel) noexcept {
   rtp_channel *handle = handle_of(channel);
   if (rtp_pool *target = active_pool()) {
-    (void)rtp_pool_add_connection(target, handle,
-                                  channel->is_admin_connection());
+    (void)rtp_pool_add_connection(target, handle, channel->is_admin_connection());
   } else {
     session_reject(nullptr, handle, RTP_REJECT_SHUTDOWN);
   }
@@ -49,9 +48,7 @@ THD_event_functions events = {wait_begin, wait_end, killed};
 
 }  // namespace
 
-rtp_pool *active_pool() noexcept {
-  return pool.load(std::memory_order_acquire);
-}
+rtp_pool *active_pool() noexcept { return pool.load(std::memory_order_acquire); }
 
 void set_active_pool(rtp_pool *new_pool) noexcept {
   pool.store(new_pool, std::memory_order_release);

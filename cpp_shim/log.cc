@@ -8,9 +8,7 @@ SERVICE_TYPE(log_builtins_string) *log_bs = nullptr;
 
 namespace rtp {
 
-bool open_log() noexcept {
-  return !init_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs);
-}
+bool open_log() noexcept { return !init_logging_service_for_plugin(&reg_srv, &log_bi, &log_bs); }
 
 void close_log() noexcept {
   // The server's function follows reg_srv without a check, and deinit can come after a failed init.

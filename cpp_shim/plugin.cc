@@ -18,18 +18,16 @@ namespace {
 
 constexpr char privilege[] = "TP_CONNECTION_ADMIN";
 
-// What has been done so far. The server calls deinit after a failed init too, so each step is undone
-// only if it was taken.
+// What has been done so far. The server calls deinit after a failed init too, so each step is
+// undone only if it was taken.
 rtp_pool *pool = nullptr;
 bool privilege_registered = false;
 
-void log_error(const char *text) {
-  LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG, "%s", text);
-}
+void log_error(const char *text) { LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG, "%s", text); }
 
-// The layout of the server's internal structures depends on the release and on whether it is a debug
-// build. The server compares the release itself before init, but not the kind of build; that one
-// shows in the version it reports (set_server_version in sql/mysqld.cc).
+// The layout of the server's internal structures depends on the release and on whether it is a
+// debug build. The server compares the release itself before init, but not the kind of build; that
+// one shows in the version it reports (set_server_version in sql/mysqld.cc).
 bool is_right_server() {
 #ifdef NDEBUG
   constexpr bool built_for_debug = false;
@@ -37,16 +35,14 @@ bool is_right_server() {
   constexpr bool built_for_debug = true;
 #endif
   constexpr size_t length = sizeof(MYSQL_SERVER_VERSION) - 1;
-  const bool is_same_release =
-      strncmp(server_version, MYSQL_SERVER_VERSION, length) == 0 &&
-      !my_isdigit(&my_charset_latin1, server_version[length]);
+  const bool is_same_release = strncmp(server_version, MYSQL_SERVER_VERSION, length) == 0 &&
+                               !my_isdigit(&my_charset_latin1, server_version[length]);
   const bool is_debug = strstr(server_version, "-debug") != nullptr;
   if (is_same_release && is_debug == built_for_debug) return true;
   LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG,
                   "This module was built for MySQL %s%s, but the server is %s; the thread pool "
                   "is not used",
-                  MYSQL_SERVER_VERSION, built_for_debug ? "-debug" : "",
-                  server_version);
+                  MYSQL_SERVER_VERSION, built_for_debug ? "-debug" : "", server_version);
   return false;
 }
 
@@ -62,11 +58,10 @@ bool is_only_pool() {
 }
 
 bool register_privilege() {
-  my_service<SERVICE_TYPE(dynamic_privilege_register)> service(
-      "dynamic_privilege_register", reg_srv);
+  my_service<SERVICE_TYPE(dynamic_privilege_register)> service("dynamic_privilege_register",
+                                                               reg_srv);
   privilege_registered =
-      service.is_valid() &&
-      !service->register_privilege(STRING_WITH_LEN(privilege));
+      service.is_valid() && !service->register_privilege(STRING_WITH_LEN(privilege));
   if (!privilege_registered) {
     log_error("The privilege TP_CONNECTION_ADMIN can't be registered");
   }
@@ -76,8 +71,8 @@ bool register_privilege() {
 void unregister_privilege() {
   if (!privilege_registered) return;
   privilege_registered = false;
-  my_service<SERVICE_TYPE(dynamic_privilege_register)> service(
-      "dynamic_privilege_register", reg_srv);
+  my_service<SERVICE_TYPE(dynamic_privilege_register)> service("dynamic_privilege_register",
+                                                               reg_srv);
   if (service.is_valid()) {
     (void)service->unregister_privilege(STRING_WITH_LEN(privilege));
   }
@@ -89,13 +84,11 @@ bool start_pool() {
     return false;
   }
   const auto values = variable_values();
-  const uint32_t created =
-      rtp_pool_create(&host, values.data(), values.size(), &pool);
+  const uint32_t created = rtp_pool_create(&host, values.data(), values.size(), &pool);
   const uint32_t result = created == RTP_OK ? rtp_pool_start(pool) : created;
   if (result == RTP_OK) return true;
   LogPluginErrMsg(ERROR_LEVEL, ER_LOG_PRINTF_MSG,
-                  "The thread pool can't start (error %u); it is not used",
-                  result);
+                  "The thread pool can't start (error %u); it is not used", result);
   return false;
 }
 
@@ -127,7 +120,10 @@ int init(void *) {
   if (is_right_server() && is_only_pool() && register_privilege()) {
     register_thread_keys();
     apply_variable_defaults(reg_srv);
-    if (start_pool() && take_connections()) return 0;
+    if (start_pool() && take_connections()) {
+      LogPluginErr(SYSTEM_LEVEL, ER_THREAD_POOL_PLUGIN_STARTED, describe_variables().c_str());
+      return 0;
+    }
   }
   (void)deinit(nullptr);
   return 1;

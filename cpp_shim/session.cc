@@ -14,9 +14,7 @@ namespace {
 
 THD *thd_of(rtp_session *session) { return reinterpret_cast<THD *>(session); }
 
-Channel_info *channel_of(rtp_channel *channel) {
-  return reinterpret_cast<Channel_info *>(channel);
-}
+Channel_info *channel_of(rtp_channel *channel) { return reinterpret_cast<Channel_info *>(channel); }
 
 // ---------------------------------------------------------------------------------------------
 // Attaching
@@ -42,8 +40,8 @@ void detach(THD *thd) {
 // TABLES WITH READ LOCK, LOCK INSTANCE, GET_LOCK and HANDLER too (sql/mdl.h). Without a lock, BEGIN
 // and XA START still count: their statements belong together.
 bool holds_locks(THD *thd) {
-  return thd_in_active_multi_stmt_transaction(thd) ||
-         thd_is_transaction_active(thd) || thd->mdl_context.has_locks() ||
+  return thd_in_active_multi_stmt_transaction(thd) || thd_is_transaction_active(thd) ||
+         thd->mdl_context.has_locks() ||
          !thd->get_transaction()->xid_state()->has_state(XID_STATE::XA_NOTR);
 }
 
@@ -110,9 +108,7 @@ bool log_in(THD *thd) {
 // --skip-grant-tables, where every account would seem to have it.
 bool is_pool_admin(THD *thd) {
   return !skip_grant_tables() &&
-         thd->security_context()
-             ->has_global_grant(STRING_WITH_LEN("TP_CONNECTION_ADMIN"))
-             .first;
+         thd->security_context()->has_global_grant(STRING_WITH_LEN("TP_CONNECTION_ADMIN")).first;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -150,19 +146,17 @@ void send_last_error(THD *thd, uint error) {
   thd->send_statement_status();
 }
 
-// The first line is the server's own. The second is that of Oracle's pool, which existing monitoring
-// looks for; its numbers are strings.
+// The first line is the server's own. The second is that of Oracle's pool, which existing
+// monitoring looks for; its numbers are strings.
 void log_idle_timeout(THD *thd) {
   const Security_context *context = thd->security_context();
-  const std::string account =
-      Auth_id(context->priv_user(), context->priv_host()).auth_str();
+  const std::string account = Auth_id(context->priv_user(), context->priv_host()).auth_str();
   const long limit = static_cast<long>(thd_get_net_wait_timeout(thd));
   const long idle = static_cast<long>(time(nullptr) - thd->start_time.tv_sec);
   constexpr int by_socket = 1, by_packet = 0;
-  LogErr(INFORMATION_LEVEL, ER_LOG_CLIENT_INTERACTION_TIMEOUT, account.c_str(),
-         by_socket, by_packet, idle, limit);
-  LogErr(INFORMATION_LEVEL, ER_NET_WAIT_ERROR2, std::to_string(limit).c_str(),
-         account.c_str());
+  LogErr(INFORMATION_LEVEL, ER_LOG_CLIENT_INTERACTION_TIMEOUT, account.c_str(), by_socket,
+         by_packet, idle, limit);
+  LogErr(INFORMATION_LEVEL, ER_NET_WAIT_ERROR2, std::to_string(limit).c_str(), account.c_str());
 }
 
 void tell_reason(THD *thd, uint32_t reason) {
@@ -184,8 +178,7 @@ void tell_reason(THD *thd, uint32_t reason) {
 // ---------------------------------------------------------------------------------------------
 // Members of the table
 
-uint32_t session_open(void *, rtp_channel *handle,
-                      rtp_opened *opened) noexcept {
+uint32_t session_open(void *, rtp_channel *handle, rtp_opened *opened) noexcept {
   Channel_info *channel = channel_of(handle);
   const bool came_by_admin_port = channel->is_admin_connection();
   // First, so that the memory of the session is charged to its user from the start.
@@ -218,9 +211,7 @@ void session_attach(void *, rtp_session *session) noexcept {
   attach(thd, reinterpret_cast<const char *>(&thd));
 }
 
-void session_detach(void *, rtp_session *session) noexcept {
-  detach(thd_of(session));
-}
+void session_detach(void *, rtp_session *session) noexcept { detach(thd_of(session)); }
 
 void session_step(void *, rtp_session *session, rtp_outcome *outcome) noexcept {
   THD *thd = thd_of(session);
@@ -238,8 +229,8 @@ void session_step(void *, rtp_session *session, rtp_outcome *outcome) noexcept {
   thd_set_net_read_write(thd, 1);
 }
 
-uint32_t session_arm(void *, rtp_session *session, uint64_t token,
-                     rtp_arm_function arm, void *argument) noexcept {
+uint32_t session_arm(void *, rtp_session *session, uint64_t token, rtp_arm_function arm,
+                     void *argument) noexcept {
   THD *thd = thd_of(session);
   uint32_t result = RTP_KILLED;
   thd_lock_data(thd);

@@ -21,18 +21,14 @@ inline uint64_t token_of(THD *thd) {
   return reinterpret_cast<uint64_t>(thd_get_scheduler_data(thd));
 }
 
-uint32_t session_open(void *context, rtp_channel *channel,
-                      rtp_opened *opened) noexcept;
+uint32_t session_open(void *context, rtp_channel *channel, rtp_opened *opened) noexcept;
 void session_attach(void *context, rtp_session *session) noexcept;
 void session_detach(void *context, rtp_session *session) noexcept;
-void session_step(void *context, rtp_session *session,
-                  rtp_outcome *outcome) noexcept;
-uint32_t session_arm(void *context, rtp_session *session, uint64_t token,
-                     rtp_arm_function arm, void *argument) noexcept;
-void session_close(void *context, rtp_session *session,
-                   uint32_t reason) noexcept;
-void session_reject(void *context, rtp_channel *channel,
-                    uint32_t reason) noexcept;
+void session_step(void *context, rtp_session *session, rtp_outcome *outcome) noexcept;
+uint32_t session_arm(void *context, rtp_session *session, uint64_t token, rtp_arm_function arm,
+                     void *argument) noexcept;
+void session_close(void *context, rtp_session *session, uint32_t reason) noexcept;
+void session_reject(void *context, rtp_channel *channel, uint32_t reason) noexcept;
 
 }  // namespace rtp
 

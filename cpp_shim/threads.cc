@@ -57,8 +57,7 @@ int create(PSI_thread_key key, rtp_thread *thread) {
   my_thread_attr_getstacksize(get_connection_attrib(), &stack_size);
   if (const int error = my_thread_attr_init(&attributes)) return error;
   my_thread_attr_setstacksize(&attributes, stack_size);
-  const int error = mysql_thread_create(key, &thread->handle, &attributes,
-                                        thread_body, thread);
+  const int error = mysql_thread_create(key, &thread->handle, &attributes, thread_body, thread);
   my_thread_attr_destroy(&attributes);
   return error;
 }
@@ -70,12 +69,11 @@ void register_thread_keys() noexcept {
   PSI_thread_info threads[] = {
       {&key_worker, "tp_worker", "tp_worker", PSI_FLAG_NO_SEQNUM, 0,
        "Runs statements for any session of the pool"},
-      {&key_login, "tp_login", "tp_login", PSI_FLAG_NO_SEQNUM, 0,
-       "Performs logins for the pool"},
+      {&key_login, "tp_login", "tp_login", PSI_FLAG_NO_SEQNUM, 0, "Performs logins for the pool"},
       {&key_warden, "tp_stall_check", "tp_stall", PSI_FLAG_SINGLETON, 0,
        "Watches the pool for stalls and timeouts"},
-      {&key_session, "tp_one_connection", "tp_connection",
-       PSI_FLAG_USER | PSI_FLAG_NO_SEQNUM, 0, "A session of the pool"},
+      {&key_session, "tp_one_connection", "tp_connection", PSI_FLAG_USER | PSI_FLAG_NO_SEQNUM, 0,
+       "A session of the pool"},
   };
   mysql_thread_register("thread_pool", threads, std::size(threads));
 }
@@ -84,8 +82,7 @@ const char *stack_base(const char *local) noexcept {
   return own_stack_base != nullptr ? own_stack_base : local;
 }
 
-uint32_t thread_spawn(void *, uint32_t role, void *start,
-                      rtp_thread **thread) noexcept {
+uint32_t thread_spawn(void *, uint32_t role, void *start, rtp_thread **thread) noexcept {
   auto *made = new (std::nothrow) rtp_thread{{}, start};
   if (made == nullptr) return RTP_NO_RESOURCE;
   if (create(key_of(role), made) != 0) {

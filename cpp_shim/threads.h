@@ -10,7 +10,8 @@
 
 namespace rtp {
 
-// Instrument of a session: performance_schema.threads shows it as thread/thread_pool/tp_one_connection.
+// Instrument of a session: performance_schema.threads shows it as
+// thread/thread_pool/tp_one_connection.
 extern PSI_thread_key key_session;
 
 // Announces the pool's threads to the performance schema. Call it before any other thread is made.
@@ -21,8 +22,7 @@ void register_thread_keys() noexcept;
 const char *stack_base(const char *local) noexcept;
 
 // Members of rtp_host.
-uint32_t thread_spawn(void *context, uint32_t role, void *start,
-                      rtp_thread **thread) noexcept;
+uint32_t thread_spawn(void *context, uint32_t role, void *start, rtp_thread **thread) noexcept;
 void thread_join(void *context, rtp_thread *thread) noexcept;
 
 }  // namespace rtp

@@ -5,7 +5,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <string>
 
 #include "hooks.h"
 
@@ -47,8 +46,8 @@ constexpr int flags_of(Mutability mutability) {
 // Raises an error if the session may not change the variable. The server's function is true when
 // the privilege is missing.
 bool is_denied(const Description &variable, THD *thd) {
-  if (variable.mutability != Mutability::DYNAMIC_CONNECTION_ADMIN ||
-      thd == nullptr || !thd_check_connection_admin_privilege(thd)) {
+  if (variable.mutability != Mutability::DYNAMIC_CONNECTION_ADMIN || thd == nullptr ||
+      !thd_check_connection_admin_privilege(thd)) {
     return false;
   }
   my_error(ER_SPECIFIC_ACCESS_DENIED_ERROR, MYF(0), "CONNECTION_ADMIN");
@@ -56,8 +55,7 @@ bool is_denied(const Description &variable, THD *thd) {
 }
 
 // Raises an error if the number isn't in range. `number` is negative only if `is_unsigned` is 0.
-bool is_out_of_range(const Description &variable, long long number,
-                     bool is_unsigned) {
+bool is_out_of_range(const Description &variable, long long number, bool is_unsigned) {
   const auto magnitude = static_cast<uint64_t>(number);
   const bool is_negative = number < 0 && !is_unsigned;
   if (!is_negative && magnitude >= variable.min && magnitude <= variable.max) {
@@ -93,8 +91,7 @@ void update(THD *thd, SYS_VAR *, void *target, const void *save) {
   if (is_denied(descriptions[index], thd)) return;
   const Type value = *static_cast<const Type *>(save);
   rtp_pool *pool = active_pool();
-  if (pool != nullptr &&
-      rtp_pool_set_variable(pool, index, value) != RTP_OK) {
+  if (pool != nullptr && rtp_pool_set_variable(pool, index, value) != RTP_OK) {
     my_error(ER_WRONG_VALUE_FOR_VAR, MYF(0), descriptions[index].name,
              std::to_string(value).c_str());
     return;
@@ -102,21 +99,17 @@ void update(THD *thd, SYS_VAR *, void *target, const void *save) {
   *static_cast<Type *>(target) = value;
 }
 
-#define RTP_VARIABLE(index, name, type, mutability, def, min, max, comment) \
-  type value_##name = def;                                                  \
-  MYSQL_SYSVAR_##type(name, value_##name,                                   \
-                      flags_of(Mutability::mutability), comment,            \
-                      (check<index, type>), (update<index, type>), def,     \
-                      min, max, 0);
+#define RTP_VARIABLE(index, name, type, mutability, def, min, max, comment)          \
+  type value_##name = def;                                                           \
+  MYSQL_SYSVAR_##type(name, value_##name, flags_of(Mutability::mutability), comment, \
+                      (check<index, type>), (update<index, type>), def, min, max, 0);
 #include "rtp_vars.inc"
 #undef RTP_VARIABLE
 
 // Did nobody give the variable a value? When the server can't say, the value is left alone.
-bool is_default(SERVICE_TYPE(system_variable_source) * sources,
-                const char *name) {
+bool is_default(SERVICE_TYPE(system_variable_source) * sources, const char *name) {
   enum_variable_source source = enum_variable_source::COMMAND_LINE;
-  return !sources->get(name, strlen(name), &source) &&
-         source == enum_variable_source::COMPILED;
+  return !sources->get(name, strlen(name), &source) && source == enum_variable_source::COMPILED;
 }
 
 }  // namespace
@@ -128,8 +121,7 @@ SYS_VAR *system_variables[variable_count + 1] = {
     nullptr};
 
 void apply_variable_defaults(SERVICE_TYPE(registry) * registry) noexcept {
-  my_service<SERVICE_TYPE(system_variable_source)> sources(
-      "system_variable_source", registry);
+  my_service<SERVICE_TYPE(system_variable_source)> sources("system_variable_source", registry);
   const auto apply = [&](uint32_t index, auto &descriptor) {
     uint64_t value = 0;
     if (rtp_variable_default(index, &value) != RTP_OK) return;
@@ -150,6 +142,17 @@ std::array<uint64_t, variable_count> variable_values() noexcept {
 #include "rtp_vars.inc"
 #undef RTP_VARIABLE
   };
+}
+
+std::string describe_variables() {
+  std::string text;
+  const auto values = variable_values();
+  for (size_t i = 0; i < values.size(); i++) {
+    if (i > 0) text += ", ";
+    text += descriptions[i].name;
+    text += " = " + std::to_string(values[i]);
+  }
+  return text;
 }
 
 }  // namespace rtp

@@ -6,6 +6,7 @@
 #define RTP_SHIM_VARIABLES_H
 
 #include <array>
+#include <string>
 
 #include "compat.h"
 #include "rtp.h"
@@ -26,6 +27,9 @@ void apply_variable_defaults(SERVICE_TYPE(registry) * registry) noexcept;
 
 // The present values, in the order of their index.
 std::array<uint64_t, variable_count> variable_values() noexcept;
+
+// The same for people: name = value, ...
+std::string describe_variables();
 
 }  // namespace rtp
 

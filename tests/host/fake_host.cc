@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Drives the core through its C interface. The server is faked: a channel is one end of a socket pair, a
-// session answers each line with one line.
+// Drives the core through its C interface. The server is faked: a channel is one end of a socket
+// pair, a session answers each line with one line.
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,12 +19,12 @@
 
 #include "rtp.h"
 
-#define CHECK(condition)                                                        \
-  do {                                                                          \
-    if (!(condition)) {                                                         \
-      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);   \
-      abort();                                                                  \
-    }                                                                           \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+      abort();                                                                \
+    }                                                                         \
   } while (false)
 
 using namespace std::chrono_literals;
@@ -33,8 +33,8 @@ struct rtp_thread {
   std::thread thread;
 };
 
-// Stands for the channel before login and for the session after it. Lives as long as the test, so that a
-// late call of the core is seen instead of crashing.
+// Stands for the channel before login and for the session after it. Lives as long as the test, so
+// that a late call of the core is seen instead of crashing.
 struct Connection {
   enum class Phase { channel, open, closed, rejected };
 
@@ -89,7 +89,10 @@ uint32_t session_open(void *, rtp_channel *channel, rtp_opened *opened) {
     return RTP_LOGIN_FAILED;
   }
   connection->phase = Connection::Phase::open;
-  *opened = {reinterpret_cast<rtp_session *>(connection), connection->fd, 0, {0, connection->wait_timeout_s}};
+  *opened = {reinterpret_cast<rtp_session *>(connection),
+             connection->fd,
+             0,
+             {0, connection->wait_timeout_s}};
   CHECK(send(connection->fd, "hello\n", 6, MSG_NOSIGNAL) == 6);
   return RTP_OK;
 }
@@ -99,7 +102,9 @@ void session_attach(void *, rtp_session *session) {
   CHECK(!connection_of(session)->attached.exchange(true));
 }
 
-void session_detach(void *, rtp_session *session) { CHECK(connection_of(session)->attached.exchange(false)); }
+void session_detach(void *, rtp_session *session) {
+  CHECK(connection_of(session)->attached.exchange(false));
+}
 
 // Returns false at the end of the file.
 bool read_line(int fd, std::string *line) {
@@ -131,7 +136,8 @@ void session_step(void *, rtp_session *session, rtp_outcome *outcome) {
   outcome->flags = connection->in_transaction ? RTP_OUTCOME_HOLDS_LOCKS : 0;
 }
 
-uint32_t session_arm(void *, rtp_session *session, uint64_t token, rtp_arm_function arm, void *argument) {
+uint32_t session_arm(void *, rtp_session *session, uint64_t token, rtp_arm_function arm,
+                     void *argument) {
   Connection *connection = connection_of(session);
   CHECK(!connection->attached);
   const std::lock_guard guard(connection->lock);
@@ -160,8 +166,8 @@ void write_log(void *, uint32_t level, const char *text, size_t length) {
   fprintf(stderr, "log %u: %.*s\n", level, static_cast<int>(length), text);
 }
 
-const rtp_host host = {RTP_ABI_VERSION, sizeof(rtp_host), nullptr,        thread_spawn,   thread_join,
-                       session_open,    session_attach,   session_detach, session_step,   session_arm,
+const rtp_host host = {RTP_ABI_VERSION, sizeof(rtp_host), nullptr,        thread_spawn, thread_join,
+                       session_open,    session_attach,   session_detach, session_step, session_arm,
                        session_close,   session_reject,   write_log};
 
 // ---------------------------------------------------------------------------------------------
@@ -183,7 +189,8 @@ class Server {
     rtp_pool_shutdown(pool);  // idempotent
     CHECK(threads_running == 0);
     for (Connection &connection : connections) {
-      CHECK(connection.phase == Connection::Phase::closed || connection.phase == Connection::Phase::rejected);
+      CHECK(connection.phase == Connection::Phase::closed ||
+            connection.phase == Connection::Phase::rejected);
       close(connection.client);
     }
     rtp_pool_destroy(pool);
@@ -235,7 +242,8 @@ class Server {
 };
 
 void wait_for_end(const Connection &connection) {
-  for (int i = 0; i < 1000 && connection.phase == Connection::Phase::open; i++) std::this_thread::sleep_for(10ms);
+  for (int i = 0; i < 1000 && connection.phase == Connection::Phase::open; i++)
+    std::this_thread::sleep_for(10ms);
   CHECK(connection.phase == Connection::Phase::closed);
 }
 

@@ -180,10 +180,17 @@ uint32_t rtp_abi_version(void);
 
 // Stores in `value` the default of a system variable on this machine (container limits and CPU
 // affinity are respected).
+//
+// # Safety
+// `value` is null or points to a writable `uint64_t`.
 uint32_t rtp_variable_default(uint32_t variable, uint64_t *value);
 
 // Makes a pool. `host` is copied; `variables` holds the `count` values of all system variables in
 // the order of their index. Starts nothing.
+//
+// # Safety
+// `host` is null or a complete table whose members keep their contract until the pool is
+// destroyed; `variables` points to `count` values; `pool` is writable.
 uint32_t rtp_pool_create(const struct rtp_host *host,
                          const uint64_t *variables,
                          size_t count,
@@ -191,33 +198,54 @@ uint32_t rtp_pool_create(const struct rtp_host *host,
 
 // Starts the pool's permanent threads. On failure everything started is stopped again, the
 // reason is in the error log, and the pool can only be destroyed.
+//
+// # Safety
+// `pool` is null or a live pool.
 uint32_t rtp_pool_start(rtp_pool *pool);
 
 // Gives the pool a newly accepted connection (consumes `channel`, whatever the result). Any
 // number of threads may call this at once. Doesn't block.
+//
+// # Safety
+// `pool` is null or a live pool; `channel` is the caller's to give away.
 uint32_t rtp_pool_add_connection(rtp_pool *pool, rtp_channel *channel, uint32_t is_admin);
 
 // The session that was armed with `token` has been killed. Call with the session's lock held;
 // late and foreign tokens are ignored. Doesn't block and doesn't call the host.
+//
+// # Safety
+// `pool` is null or a live pool.
 void rtp_pool_kill(rtp_pool *pool, uint64_t token);
 
 // Gives a system variable a new value.
+//
+// # Safety
+// `pool` is null or a live pool.
 uint32_t rtp_pool_set_variable(rtp_pool *pool, uint32_t variable, uint64_t value);
 
 // Stops all threads of the pool and waits for their end. Channels still waiting are rejected,
 // sessions still open are closed. Idempotent; also legal for a pool that was never started.
+//
+// # Safety
+// `pool` is null or a live pool; the caller isn't a thread of the pool.
 void rtp_pool_shutdown(rtp_pool *pool);
 
 // Frees a pool after [`rtp_pool_shutdown`] (consumes `pool`; null is allowed).
+//
+// # Safety
+// `pool` is null or a live pool that has been shut down; nobody uses it afterwards.
 void rtp_pool_destroy(rtp_pool *pool);
 
 // Body of every thread that `thread_spawn` made; returns when the thread should end
 // (consumes `start`).
+//
+// # Safety
+// `start` is what `thread_spawn` was given, and this is the only call with it.
 void rtp_thread_main(void *start);
 
 // The calling thread is about to block in a wait of kind `kind` (the server's `THD_WAIT_*`
 // number). Legal on any thread, nested, under any server lock.
-void rtp_wait_begin(uint32_t kind);
+void rtp_wait_begin(uint32_t _kind);
 
 // Ends the innermost `rtp_wait_begin` of the calling thread.
 void rtp_wait_end(void);

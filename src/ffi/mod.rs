@@ -1,4 +1,9 @@
-//! The boundary: exported functions, the types that cross it and the panic guard. No logic.
+//! The boundary: exported functions, the types that cross it, the panic guard and the host table.
+//! No logic.
 
 mod exports;
+mod guard;
+mod host_table;
 pub mod types;
+
+pub use exports::*;

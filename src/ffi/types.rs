@@ -4,6 +4,8 @@
 //! whatever the result; every other pointer is borrowed for the call.
 //! Enumerations cross as `u32` and are checked on arrival.
 
+#![allow(non_camel_case_types, reason = "the names are those of the C header")]
+
 use std::ffi::{c_char, c_void};
 
 /// Version of this contract. Both sides refuse a partner that speaks another one.

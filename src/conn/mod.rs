@@ -1,0 +1,9 @@
+//! Connections: their states, who owns them, and the table that maps tokens to them.
+
+mod slab;
+mod state;
+mod token;
+
+pub use slab::{MAX_CONNECTIONS, Slab};
+pub use state::{Connection, Marks, Owned, Phase};
+pub use token::Token;

@@ -1,0 +1,164 @@
+//! The table of connections. Slots are made in chunks on first use and never move or go away, so
+//! a token can be looked up by any thread at any time without a lock.
+
+use super::{Connection, Owned, Token};
+use crate::host::Session;
+use crate::sync::Mutex;
+use once_cell::sync::OnceCell;
+
+const CHUNK: usize = 1024;
+const CHUNKS: usize = 128;
+
+/// Most connections at one time; above the server's own bound for `max_connections` (100,000).
+pub const MAX_CONNECTIONS: usize = CHUNK * CHUNKS;
+
+/// See the module.
+pub struct Slab {
+    chunks: Box<[OnceCell<Box<[Connection]>>]>,
+    free: Mutex<FreeList>,
+}
+
+struct FreeList {
+    /// Slots that have been used before, last one first: their memory is warm.
+    indices: Vec<u32>,
+    /// Slots from here on have never been used.
+    untouched: u32,
+}
+
+impl Default for Slab {
+    fn default() -> Self {
+        Self {
+            chunks: (0..CHUNKS).map(|_| OnceCell::new()).collect(),
+            free: Mutex::new(FreeList { indices: Vec::new(), untouched: 0 }),
+        }
+    }
+}
+
+impl Slab {
+    /// Takes a slot for a new session; hands the session back when all [`MAX_CONNECTIONS`] slots
+    /// are in use.
+    pub fn open(&self, session: Session, fd: i32, group: u32) -> Result<Owned, Session> {
+        let index = {
+            let mut free = self.free.lock();
+            match free.indices.pop() {
+                Some(index) => index,
+                None if (free.untouched as usize) < MAX_CONNECTIONS => {
+                    free.untouched += 1;
+                    free.untouched - 1
+                }
+                None => return Err(session),
+            }
+        };
+        let chunk = self.chunks[index as usize / CHUNK]
+            .get_or_init(|| (0..CHUNK).map(|_| Connection::new()).collect());
+        Ok(chunk[index as usize % CHUNK].open(index, session, fd, group))
+    }
+
+    /// Ends the connection's life in the table and returns its session. From now on its token
+    /// names nothing.
+    pub fn close(&self, owned: Owned) -> Session {
+        let index = owned.token().index();
+        let session = self.slot(index).expect("an owned connection has a slot").close(owned);
+        self.free.lock().indices.push(index);
+        session
+    }
+
+    /// The slot that a token names; `None` for a number that was never a token. The slot may
+    /// have a later life by now: all its operations check the generation.
+    pub fn get(&self, token: Token) -> Option<&Connection> {
+        self.slot(token.index())
+    }
+
+    fn slot(&self, index: u32) -> Option<&Connection> {
+        let chunk = self.chunks.get(index as usize / CHUNK)?.get()?;
+        chunk.get(index as usize % CHUNK)
+    }
+
+    /// Number of slots in use.
+    pub fn len(&self) -> usize {
+        let free = self.free.lock();
+        free.untouched as usize - free.indices.len()
+    }
+
+    /// True if no slot is in use.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hands the sessions that are left to `dispose`. Only when no thread of the pool runs any
+    /// more; the slots aren't used again.
+    pub fn drain(&self, mut dispose: impl FnMut(Session)) {
+        let slots = self.chunks.iter().filter_map(|chunk| chunk.get()).flat_map(|c| c.iter());
+        slots.filter_map(Connection::evict).for_each(&mut dispose);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::{Marks, Phase};
+    use super::*;
+
+    fn open(slab: &Slab) -> Owned {
+        slab.open(Session::from_raw(7), 3, 0).unwrap()
+    }
+
+    #[test]
+    fn a_token_of_a_former_life_names_nothing() {
+        let slab = Slab::default();
+        let first = open(&slab);
+        let token = first.token();
+        assert_eq!(slab.close(first).as_raw(), 7);
+        let second = open(&slab);
+        assert_eq!(second.token().index(), token.index(), "the slot is used again");
+        let slot = slab.get(token).unwrap();
+        assert!(!slot.names(token));
+        assert!(!slot.kill(token), "a late kill does nothing");
+        assert!(!slot.expire(token));
+        assert!(slot.claim_armed(token).is_none());
+        assert!(slab.get(Token::from_raw(u64::MAX)).is_none());
+        slab.close(second);
+        assert!(slab.is_empty());
+    }
+
+    #[test]
+    fn event_kill_and_timeout_of_an_idle_connection_have_one_winner() {
+        let slab = Slab::default();
+        let owned = open(&slab);
+        let token = owned.token();
+        let slot = slab.get(token).unwrap();
+        slot.hand_to_poller(&owned);
+        assert!(slot.expire(token));
+        assert!(slot.claim_armed(token).is_none(), "the timeout was first");
+        assert!(slot.kill(token), "a queued one gets an entry in the admin group");
+        assert!(!slot.kill(token), "but only once");
+        let (owned, marks) = slot.claim_queued(token).unwrap();
+        assert_eq!(marks, Marks { killed: true, expired: true });
+        assert!(slot.claim_queued(token).is_none(), "the second entry is stale");
+        slab.close(owned);
+    }
+
+    #[test]
+    fn a_kill_of_a_running_connection_is_only_noted() {
+        let slab = Slab::default();
+        let owned = open(&slab);
+        let token = owned.token();
+        let slot = slab.get(token).unwrap();
+        assert!(!slot.kill(token));
+        assert_eq!(slot.phase(), Phase::Owned);
+        slot.hand_to_queue(owned);
+        let (owned, marks) = slot.claim_queued(token).unwrap();
+        assert!(marks.killed);
+        slab.close(owned);
+    }
+
+    #[test]
+    fn slots_are_bounded_and_the_session_comes_back() {
+        let slab = Slab::default();
+        let all: Vec<Owned> = (0..MAX_CONNECTIONS).map(|_| open(&slab)).collect();
+        let refused = slab.open(Session::from_raw(9), 3, 0).unwrap_err();
+        assert_eq!(refused.as_raw(), 9);
+        assert_eq!(slab.len(), MAX_CONNECTIONS);
+        all.into_iter().for_each(|owned| drop(slab.close(owned)));
+        assert!(slab.is_empty());
+    }
+}

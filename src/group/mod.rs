@@ -1,0 +1,76 @@
+//! Thread groups. README.md in this folder has the states and the protocol.
+
+mod state;
+
+pub use state::{GroupState, Priority};
+
+use crate::poll::Poller;
+use crate::sync::{AtomicU32, Mutex, Ordering};
+use crate::worker::WorkerShared;
+use crossbeam_utils::CachePadded;
+use std::sync::Arc;
+
+/// Index of a group; the admin group comes after the ordinary ones.
+pub type GroupId = u32;
+
+/// A thread group: connections that share a poller, and the workers that serve them.
+pub struct Group {
+    /// Its index.
+    pub id: GroupId,
+    /// The admin group: its work needs no credit.
+    pub is_admin: bool,
+    /// Where its idle connections are registered and its idle workers wait.
+    pub poller: Box<dyn Poller>,
+    /// Queues and parked workers. Held for a few instructions; never while calling the host.
+    pub state: Mutex<GroupState<Arc<WorkerShared>>>,
+    /// Counters that are read without the lock.
+    pub counters: CachePadded<Counters>,
+}
+
+/// Lock-free view of a group. `pollers` and `queued` are the two halves of the announcement
+/// protocol (README.md) and therefore sequentially consistent.
+#[derive(Default)]
+pub struct Counters {
+    /// Workers that wait in the poller or are about to: announced. Written by workers.
+    pub pollers: AtomicU32,
+    /// Length of both queues. Written under the group's lock.
+    pub queued: AtomicU32,
+    /// Parked workers. Written under the group's lock.
+    pub parked: AtomicU32,
+    /// Workers that exist or are being started. Written by the warden and by ending workers.
+    pub workers: AtomicU32,
+    /// Workers that are being started and haven't run yet. Written by the warden (+1) and the new
+    /// worker (−1); keeps the warden from starting two for one need.
+    pub starting: AtomicU32,
+    /// Registered connections. Written by login threads (+1) and closing workers (−1).
+    pub connections: AtomicU32,
+}
+
+impl Group {
+    /// An empty group.
+    pub fn new(id: GroupId, is_admin: bool, poller: Box<dyn Poller>) -> Self {
+        Self {
+            id,
+            is_admin,
+            poller,
+            state: Mutex::new(GroupState::default()),
+            counters: CachePadded::new(Counters::default()),
+        }
+    }
+
+    /// True if something waits here for a worker: queued work, or connections that nobody polls.
+    pub fn is_hungry(&self) -> bool {
+        self.queued() > 0 || self.is_unpolled()
+    }
+
+    /// True if it has connections and no worker that would see their events.
+    pub fn is_unpolled(&self) -> bool {
+        self.counters.pollers.load(Ordering::SeqCst) == 0
+            && self.counters.connections.load(Ordering::SeqCst) > 0
+    }
+
+    /// Length of both queues.
+    pub fn queued(&self) -> u32 {
+        self.counters.queued.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,145 @@
+//! What a group's lock protects: plain values and no I/O.
+
+use crate::conn::Token;
+use crate::time::{Micros, Moment};
+use std::collections::VecDeque;
+
+/// Which queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Sessions that hold locks: finishing them frees others.
+    High,
+    /// Everything else.
+    Low,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    token: Token,
+    since: Moment,
+}
+
+/// The two queues and the parked workers of a group; `W` stands for a worker.
+pub struct GroupState<W> {
+    high: VecDeque<Entry>,
+    low: VecDeque<Entry>,
+    parked: Vec<W>,
+    last_poll: Moment,
+}
+
+impl<W> Default for GroupState<W> {
+    fn default() -> Self {
+        Self {
+            high: VecDeque::with_capacity(64),
+            low: VecDeque::with_capacity(64),
+            parked: Vec::with_capacity(16),
+            last_poll: Moment::default(),
+        }
+    }
+}
+
+impl<W> GroupState<W> {
+    /// Appends a connection that has become runnable.
+    pub fn push(&mut self, token: Token, priority: Priority, now: Moment) {
+        let entry = Entry { token, since: now };
+        match priority {
+            Priority::High => self.high.push_back(entry),
+            Priority::Low => self.low.push_back(entry),
+        }
+    }
+
+    /// Takes the connection to serve next: the high queue first, unless the oldest of the low one
+    /// has waited for `kick_up` or longer.
+    pub fn pop(&mut self, now: Moment, kick_up: Micros) -> Option<Token> {
+        let starving = self.low.front().is_some_and(|e| now.since(e.since) >= kick_up);
+        let entry = if starving || self.high.is_empty() {
+            self.low.pop_front()
+        } else {
+            self.high.pop_front()
+        };
+        entry.map(|e| e.token)
+    }
+
+    /// Number of queued connections.
+    pub fn queued(&self) -> u32 {
+        (self.high.len() + self.low.len()) as u32
+    }
+
+    /// How long the oldest entry has waited.
+    pub fn oldest_wait(&self, now: Moment) -> Micros {
+        let oldest = [self.high.front(), self.low.front()].into_iter().flatten().map(|e| e.since);
+        oldest.min().map_or(Micros(0), |since| now.since(since))
+    }
+
+    /// Adds a worker that goes to sleep.
+    pub fn park(&mut self, worker: W) {
+        self.parked.push(worker);
+    }
+
+    /// Takes the worker that went to sleep last: its stack and caches are the warmest.
+    pub fn unpark(&mut self) -> Option<W> {
+        self.parked.pop()
+    }
+
+    /// Removes a certain worker from the parked ones; false if it has been unparked already.
+    pub fn remove_parked(&mut self, is_it: impl Fn(&W) -> bool) -> bool {
+        let position = self.parked.iter().position(is_it);
+        position.map(|at| drop(self.parked.remove(at))).is_some()
+    }
+
+    /// Number of parked workers.
+    pub fn parked(&self) -> u32 {
+        self.parked.len() as u32
+    }
+
+    /// When somebody last asked the poller for events.
+    pub fn last_poll(&self) -> Moment {
+        self.last_poll
+    }
+
+    /// See [`GroupState::last_poll`].
+    pub fn set_last_poll(&mut self, now: Moment) {
+        self.last_poll = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KICK_UP: Micros = Micros::from_millis(1_000);
+
+    fn token(n: u32) -> Token {
+        Token::new(1, n)
+    }
+
+    #[test]
+    fn high_goes_first_and_each_queue_is_first_come_first_served() {
+        let mut state = GroupState::<u32>::default();
+        state.push(token(1), Priority::Low, Moment(10));
+        state.push(token(2), Priority::High, Moment(11));
+        state.push(token(3), Priority::High, Moment(12));
+        let order: Vec<_> = std::iter::from_fn(|| state.pop(Moment(20), KICK_UP)).collect();
+        assert_eq!(order, [token(2), token(3), token(1)]);
+        assert_eq!(state.queued(), 0);
+    }
+
+    #[test]
+    fn a_low_entry_is_kicked_up_when_it_has_waited_long_enough() {
+        let mut state = GroupState::<u32>::default();
+        state.push(token(1), Priority::Low, Moment(0));
+        state.push(token(2), Priority::High, Moment(5));
+        assert_eq!(state.oldest_wait(Moment(7)), Micros(7));
+        assert_eq!(state.pop(Moment(0) + KICK_UP, KICK_UP), Some(token(1)));
+        assert_eq!(state.pop(Moment(0) + KICK_UP, KICK_UP), Some(token(2)));
+    }
+
+    #[test]
+    fn parked_workers_are_woken_last_in_first_out() {
+        let mut state = GroupState::<u32>::default();
+        [1, 2, 3].into_iter().for_each(|w| state.park(w));
+        assert!(state.remove_parked(|w| *w == 2));
+        assert!(!state.remove_parked(|w| *w == 2));
+        assert_eq!((state.unpark(), state.unpark(), state.unpark()), (Some(3), Some(1), None));
+    }
+}

@@ -1,0 +1,242 @@
+//! Logins run on threads of their own, so neither a slow login nor a flood of them takes a worker,
+//! and no statement delays a login.
+
+use crate::conn::Owned;
+use crate::host::{Armed, Channel, CloseReason, LogLevel, Opened, Outcome, Session};
+use crate::pool::Pool;
+use crate::sync::{AtomicU32, Mutex, Ordering, Park};
+use crate::time::{Micros, Moment};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Most login threads. A login that waits for its client occupies one, for `connect_timeout`
+/// at most.
+pub const MAX_LOGIN_THREADS: u32 = 256;
+/// How long a channel waits for a login thread before the warden starts another one: a few
+/// ordinary logins.
+pub const LOGIN_GRACE: Micros = Micros(2_000);
+/// How long a login thread stays idle before it retires.
+const IDLE_TIMEOUT: Micros = Micros::from_secs(5);
+
+struct Waiting {
+    channel: Channel,
+    is_admin: bool,
+    since: Moment,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    idle: Vec<Arc<dyn Park>>,
+    closed: bool,
+}
+
+/// Channels that wait for a login thread, and the threads that wait for a channel.
+#[derive(Default)]
+pub struct Logins {
+    state: Mutex<State>,
+    /// Login threads that exist or are being started. Written by the warden (+1) and ending
+    /// threads (−1).
+    pub threads: AtomicU32,
+}
+
+impl Logins {
+    /// How long the channel in front has been waiting; `None` if none waits.
+    pub fn oldest_wait(&self, now: Moment) -> Option<Micros> {
+        self.state.lock().waiting.front().map(|w| now.since(w.since))
+    }
+
+    /// Number of channels that wait.
+    pub fn waiting(&self) -> usize {
+        self.state.lock().waiting.len()
+    }
+
+    /// True if a login thread has nothing to do.
+    pub fn has_idle_thread(&self) -> bool {
+        !self.state.lock().idle.is_empty()
+    }
+
+    /// Lets all idle threads look around and returns the channels that nobody will serve.
+    pub(crate) fn close(&self) -> Vec<Channel> {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.idle.drain(..).for_each(|parker| parker.unpark());
+        state.waiting.drain(..).map(|w| w.channel).collect()
+    }
+}
+
+impl Pool {
+    /// Takes over a newly accepted connection. Hands the channel back when the pool is stopping.
+    pub fn add_connection(&self, channel: Channel, is_admin: bool) -> Result<(), Channel> {
+        let idle = {
+            let mut state = self.logins.state.lock();
+            if state.closed {
+                return Err(channel);
+            }
+            let waiting = Waiting { channel, is_admin, since: self.clock.now() };
+            // Admin connections don't queue behind a login storm.
+            if is_admin {
+                state.waiting.push_front(waiting);
+            } else {
+                state.waiting.push_back(waiting);
+            }
+            state.idle.pop()
+        };
+        match idle {
+            Some(parker) => parker.unpark(),
+            None => self.warden.kick(),
+        }
+        Ok(())
+    }
+}
+
+/// What a login thread wants its driver to do.
+#[derive(Debug)]
+pub enum Want {
+    /// Sleep until unparked.
+    Park {
+        /// How long at most.
+        timeout: Micros,
+    },
+    /// Log the channel in.
+    Open {
+        /// The channel.
+        channel: Channel,
+        /// It came in through the admin port.
+        is_admin: bool,
+    },
+    /// Register the session with its group's poller for the first time.
+    Arm(Owned),
+    /// Close a session that has a slot.
+    Close(Owned, CloseReason),
+    /// Close a session that got no slot.
+    CloseUnplaced(Session),
+    /// End the thread.
+    Exit,
+}
+
+/// What a driver has done.
+#[derive(Debug)]
+pub enum Done {
+    /// The thread has started.
+    Started,
+    /// [`Want::Park`], for whatever reason it ended.
+    Unparked,
+    /// [`Want::Open`]: the session, or `None` when the login failed.
+    Opened(Option<Opened>),
+    /// [`Want::Arm`] succeeded.
+    Armed,
+    /// [`Want::Arm`] failed, so the connection is still ours.
+    NotArmed(Owned, Armed),
+    /// One of the closes.
+    Closed,
+}
+
+/// A login thread, as a step machine (see `worker.rs`).
+pub struct Login {
+    pool: Arc<Pool>,
+    parker: Arc<dyn Park>,
+    is_admin: bool,
+    group: u32,
+}
+
+impl Login {
+    /// A login thread that sleeps on `parker`.
+    pub fn new(pool: Arc<Pool>, parker: Arc<dyn Park>) -> Self {
+        Self { pool, parker, is_admin: false, group: 0 }
+    }
+
+    /// Where it sleeps.
+    pub fn parker(&self) -> &Arc<dyn Park> {
+        &self.parker
+    }
+
+    /// What to do after `done`.
+    pub fn step(&mut self, now: Moment, done: Done) -> Want {
+        match done {
+            Done::Started | Done::Closed | Done::Opened(None) => self.next(),
+            Done::Unparked => self.unparked(),
+            Done::Opened(Some(opened)) => self.place(opened, now),
+            Done::Armed => {
+                let pool = Arc::clone(&self.pool);
+                pool.dispatch(pool.group(self.group));
+                self.next()
+            }
+            Done::NotArmed(owned, Armed::Refused) => Want::Close(owned, CloseReason::NoResource),
+            Done::NotArmed(owned, _) => Want::Close(owned, CloseReason::Ended),
+        }
+    }
+
+    fn next(&mut self) -> Want {
+        let mut state = self.pool.logins.state.lock();
+        if let Some(waiting) = state.waiting.pop_front() {
+            self.is_admin = waiting.is_admin;
+            return Want::Open { channel: waiting.channel, is_admin: waiting.is_admin };
+        }
+        if state.closed {
+            drop(state);
+            return self.exit();
+        }
+        state.idle.push(Arc::clone(&self.parker));
+        Want::Park { timeout: IDLE_TIMEOUT }
+    }
+
+    fn unparked(&mut self) -> Want {
+        let timed_out = {
+            let mut state = self.pool.logins.state.lock();
+            let position = state.idle.iter().position(|p| Arc::ptr_eq(p, &self.parker));
+            position.map(|at| state.idle.remove(at)).is_some()
+        };
+        // One thread stays for ever, so a login never waits for a thread to be made.
+        if timed_out && self.pool.logins.threads.load(Ordering::SeqCst) > 1 {
+            return self.exit();
+        }
+        self.next()
+    }
+
+    fn exit(&self) -> Want {
+        self.pool.logins.threads.fetch_sub(1, Ordering::SeqCst);
+        Want::Exit
+    }
+
+    /// Gives a new session its slot and its group.
+    fn place(&mut self, opened: Opened, now: Moment) -> Want {
+        let Opened { session, fd, is_admin, outcome } = opened;
+        let pool = Arc::clone(&self.pool);
+        self.group = if is_admin { pool.admin_group().id } else { pool.place() };
+        match pool.connections.open(session, fd, self.group) {
+            Ok(owned) => {
+                let group = pool.group(self.group);
+                group.counters.connections.fetch_add(1, Ordering::SeqCst);
+                self.hand_over(owned, outcome, now)
+            }
+            Err(session) => Want::CloseUnplaced(session),
+        }
+    }
+
+    fn hand_over(&mut self, owned: Owned, outcome: Outcome, now: Moment) -> Want {
+        if outcome.close {
+            return Want::Close(owned, CloseReason::Ended);
+        }
+        self.pool.note_idle(&owned, now + outcome.wait_timeout);
+        if !outcome.buffered {
+            return Want::Arm(owned);
+        }
+        // Its first command came together with the login: no poller would report it.
+        let pool = Arc::clone(&self.pool);
+        pool.enqueue(pool.group(self.group), owned, now);
+        self.next()
+    }
+}
+
+impl Pool {
+    /// Line for the error log when all slots are in use.
+    pub(crate) fn log_no_slot(&self) {
+        let text = format!(
+            "thread_pool: {} connections are the most that the pool can hold; the new one was \
+             closed. Lower max_connections to below that number.",
+            crate::conn::MAX_CONNECTIONS
+        );
+        self.host.log(LogLevel::Warning, &text);
+    }
+}

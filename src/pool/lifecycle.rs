@@ -1,0 +1,99 @@
+//! Start and stop.
+//!
+//! Stopping: 1. set the flag; from here no new login begins and no worker takes new work.
+//! 2. Reject the channels that wait. 3. Wake the warden and join it: nobody starts threads now.
+//! 4. Wake every worker and login thread; each ends when its present job is done. 5. Join them.
+//! 6. Close the sessions that are left (a server has killed them all before, so there are none).
+
+use super::{Platform, Pool};
+use crate::driver;
+use crate::group::GroupId;
+use crate::host::{CloseReason, RejectReason, Role, ThreadBody};
+use crate::sync::Ordering;
+use crate::worker::WorkerShared;
+use std::sync::Arc;
+
+/// A permanent thread couldn't be started.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StartError;
+
+impl Pool {
+    /// Starts the permanent threads: the warden, one login thread and one admin worker.
+    pub fn start(self: &Arc<Self>) -> Result<(), StartError> {
+        self.logins.threads.fetch_add(1, Ordering::SeqCst);
+        let admin = self.admin_group();
+        admin.counters.workers.fetch_add(1, Ordering::SeqCst);
+        admin.counters.starting.fetch_add(1, Ordering::SeqCst);
+        let started = self.spawn(Role::Warden, 0)
+            && self.spawn(Role::Login, 0)
+            && self.spawn(Role::Worker, admin.id);
+        if started {
+            return Ok(());
+        }
+        self.shutdown();
+        Err(StartError)
+    }
+
+    /// Starts a thread that its counters count already; false if the host refused.
+    pub(crate) fn spawn(self: &Arc<Self>, role: Role, group: GroupId) -> bool {
+        let id = self.threads.new_id();
+        let pool = Arc::clone(self);
+        let parker = self.platform.parker();
+        let body: ThreadBody = match role {
+            Role::Worker => {
+                let shared = Arc::new(WorkerShared::new(group, parker));
+                Box::new(move || driver::run_worker(&pool, id, &shared))
+            }
+            Role::Login => Box::new(move || driver::run_login(&pool, id, parker)),
+            Role::Warden => Box::new(move || driver::run_warden(&pool)),
+        };
+        let Some(thread) = self.host.thread_spawn(role, body) else { return false };
+        if role == Role::Warden {
+            *self.warden_thread.lock() = Some(thread);
+        } else {
+            self.threads.add(id, thread);
+        }
+        true
+    }
+
+    /// Stops all threads and waits for them. Idempotent.
+    pub fn shutdown(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        for channel in self.logins.close() {
+            self.host.channel_reject(channel, RejectReason::Shutdown);
+        }
+        self.warden.kick();
+        let warden = self.warden_thread.lock().take();
+        if let Some(thread) = warden {
+            self.host.thread_join(thread);
+        }
+        self.threads.for_each_worker(|worker| worker.parker.unpark());
+        self.groups.iter().for_each(|group| group.poller.notify());
+        for thread in self.threads.take_all() {
+            self.host.thread_join(thread);
+        }
+        self.connections.drain(|session| {
+            self.host.session_close(session, CloseReason::Ended);
+        });
+    }
+}
+
+/// The operating system under a production pool.
+#[derive(Default)]
+pub struct SystemPlatform {
+    clock: Arc<crate::time::SystemClock>,
+}
+
+impl Platform for SystemPlatform {
+    fn poller(&self, _group: GroupId) -> std::io::Result<Box<dyn crate::poll::Poller>> {
+        Ok(Box::new(crate::poll::Epoll::new()?))
+    }
+
+    fn parker(&self) -> Arc<dyn crate::sync::Park> {
+        Arc::new(crate::sync::Parker::default())
+    }
+
+    fn clock(&self) -> Arc<dyn crate::time::Clock> {
+        Arc::clone(&self.clock) as Arc<dyn crate::time::Clock>
+    }
+}

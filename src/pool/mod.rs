@@ -1,0 +1,283 @@
+//! The pool: what all its threads share, and the few operations that cross groups.
+
+mod lifecycle;
+mod threads;
+
+pub use lifecycle::{StartError, SystemPlatform};
+pub use threads::{ThreadId, Threads};
+
+use crate::admission::{Credit, Credits};
+use crate::config::{OutOfRange, Settings, vars};
+use crate::conn::{Owned, Slab, Token};
+use crate::group::{Group, GroupId, Priority};
+use crate::host::{Host, Thread};
+use crate::login::Logins;
+use crate::poll::Poller;
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Park};
+use crate::time::{Clock, Micros, Moment};
+use crate::timer::Deadlines;
+use crate::warden::WardenLink;
+use crate::worker::WorkerShared;
+use std::io;
+use std::sync::Arc;
+
+/// What the pool needs of the operating system; the simulator has its own.
+pub trait Platform: Send + Sync {
+    /// A new poller.
+    fn poller(&self, group: GroupId) -> io::Result<Box<dyn Poller>>;
+
+    /// A new sleeping place.
+    fn parker(&self) -> Arc<dyn Park>;
+
+    /// The clock of the whole pool.
+    fn clock(&self) -> Arc<dyn Clock>;
+}
+
+/// How long a low-priority entry may wait before it is served ahead of the high queue.
+pub const PRIO_KICKUP_TIMER: Micros = Micros::from_millis(1_000);
+
+/// See the module.
+pub struct Pool {
+    /// The server.
+    pub host: Arc<dyn Host>,
+    /// The operating system.
+    pub platform: Arc<dyn Platform>,
+    /// The pool's clock.
+    pub clock: Arc<dyn Clock>,
+    /// System variables.
+    pub settings: Settings,
+    /// Rights to run.
+    pub credits: Credits,
+    /// All connections.
+    pub connections: Slab,
+    /// Connections that haven't logged in.
+    pub logins: Logins,
+    /// Idle timeouts.
+    pub timers: Mutex<Deadlines>,
+    /// How to reach the warden.
+    pub warden: WardenLink,
+    /// The threads, except the warden.
+    pub threads: Threads,
+    warden_thread: Mutex<Option<Thread>>,
+    /// Ordinary groups, then the admin group.
+    groups: Box<[Group]>,
+    /// Round robin over groups, for new connections.
+    next_group: AtomicU32,
+    /// Round robin over groups, for workers that serve other groups' queues.
+    rotor: AtomicU32,
+    /// Set once by shutdown, read by all threads between two jobs.
+    stopping: AtomicBool,
+}
+
+impl Pool {
+    /// A pool at rest. Fails when the operating system has no descriptors for its groups.
+    pub fn new(
+        host: Arc<dyn Host>,
+        platform: Arc<dyn Platform>,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        let ordinary = settings.groups();
+        let groups: io::Result<Vec<Group>> = (0..=ordinary)
+            .map(|id| Ok(Group::new(id, id == ordinary, platform.poller(id)?)))
+            .collect();
+        Ok(Self {
+            clock: platform.clock(),
+            credits: Credits::new(settings.concurrency_limit()),
+            connections: Slab::default(),
+            logins: Logins::default(),
+            timers: Mutex::new(Deadlines::default()),
+            warden: WardenLink::new(platform.parker()),
+            threads: Threads::default(),
+            warden_thread: Mutex::new(None),
+            groups: groups?.into_boxed_slice(),
+            next_group: AtomicU32::new(0),
+            rotor: AtomicU32::new(0),
+            stopping: AtomicBool::new(false),
+            host,
+            platform,
+            settings,
+        })
+    }
+
+    /// The groups that serve ordinary connections.
+    pub fn ordinary_groups(&self) -> &[Group] {
+        &self.groups[..self.groups.len() - 1]
+    }
+
+    /// The group of admin connections and of the disposal of killed ones.
+    pub fn admin_group(&self) -> &Group {
+        &self.groups[self.groups.len() - 1]
+    }
+
+    /// All groups, the admin group last.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// One group.
+    pub fn group(&self, id: GroupId) -> &Group {
+        &self.groups[id as usize]
+    }
+
+    /// The group for the next ordinary connection.
+    pub(crate) fn place(&self) -> GroupId {
+        self.next_group.fetch_add(1, Ordering::Relaxed) % self.ordinary_groups().len() as u32
+    }
+
+    /// True from the moment shutdown begins.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Changes a system variable and puts it into force.
+    pub fn set_variable(&self, index: u32, value: u64) -> Result<(), OutOfRange> {
+        self.settings.set(index, value)?;
+        if index == vars::RTP_VARIABLE_CONCURRENCY_LIMIT {
+            self.credits.set_limit(self.settings.concurrency_limit());
+            self.credits_freed(0);
+        }
+        Ok(())
+    }
+
+    /// Puts a connection into a queue of its group (or of the admin group) and sees to it that
+    /// somebody serves it.
+    pub(crate) fn enqueue(&self, group: &Group, owned: Owned, now: Moment) {
+        self.enqueue_quietly(group, owned, now);
+        self.dispatch(group);
+    }
+
+    /// Like `enqueue`, for a caller that dispatches itself.
+    pub(crate) fn enqueue_quietly(&self, group: &Group, owned: Owned, now: Moment) {
+        let connection = self.connections.get(owned.token()).expect("owned connections have slots");
+        let priority = if connection.holds_locks() { Priority::High } else { Priority::Low };
+        let token = connection.hand_to_queue(owned);
+        self.push(group, token, priority, now);
+    }
+
+    /// Adds a token in phase `Queued` to a queue. The caller dispatches.
+    pub(crate) fn push(&self, group: &Group, token: Token, priority: Priority, now: Moment) {
+        let mut state = group.state.lock();
+        state.push(token, priority, now);
+        group.counters.queued.store(state.queued(), Ordering::SeqCst);
+    }
+
+    /// Takes the best queued connection of a group; skips stale entries.
+    pub(crate) fn pop(&self, group: &Group, now: Moment) -> Option<(Owned, crate::conn::Marks)> {
+        while group.queued() > 0 {
+            let token = {
+                let mut state = group.state.lock();
+                let token = state.pop(now, PRIO_KICKUP_TIMER);
+                group.counters.queued.store(state.queued(), Ordering::SeqCst);
+                token
+            };
+            let claimed = self.connections.get(token?).and_then(|c| c.claim_queued(token?));
+            if claimed.is_some() {
+                return claimed;
+            }
+        }
+        None
+    }
+
+    /// Lets a worker come to a group in which something waits, if one may run; if there is none
+    /// to wake, the warden starts one.
+    pub(crate) fn dispatch(&self, group: &Group) {
+        if !self.wake_for(group) {
+            self.warden.kick();
+        }
+    }
+
+    /// To be called after credits were given back: lets somebody use them. `near` is the group
+    /// to look at first.
+    pub(crate) fn credits_freed(&self, near: GroupId) {
+        if self.credits.free() > 0
+            && let Some(group) = self.hungry_group(near)
+        {
+            self.dispatch(group);
+        }
+    }
+
+    /// Wakes a worker of the group if something waits there and one may run. False if there's
+    /// none to wake: one must be started.
+    pub(crate) fn wake_for(&self, group: &Group) -> bool {
+        if !group.is_hungry() || !(group.is_admin || self.credits.free() > 0) {
+            return true;
+        }
+        if group.counters.pollers.load(Ordering::SeqCst) > 0 {
+            group.poller.notify();
+            return true;
+        }
+        if group.counters.parked.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        let worker = {
+            let mut state = group.state.lock();
+            let worker = state.unpark();
+            group.counters.parked.store(state.parked(), Ordering::SeqCst);
+            worker
+        };
+        worker.map(|w| w.parker.unpark()).is_some()
+    }
+
+    /// The first ordinary group, from `near` on, in which something waits for a worker.
+    pub(crate) fn hungry_group(&self, near: GroupId) -> Option<&Group> {
+        let groups = self.ordinary_groups();
+        let start = near as usize % groups.len();
+        groups[start..].iter().chain(&groups[..start]).find(|g| g.is_hungry())
+    }
+
+    /// The first ordinary group with queued work, from `near` on.
+    pub(crate) fn group_with_queue(&self, near: GroupId) -> Option<&Group> {
+        let groups = self.ordinary_groups();
+        let start = near as usize % groups.len();
+        groups[start..].iter().chain(&groups[..start]).find(|g| g.queued() > 0)
+    }
+
+    /// The next group in turn.
+    pub(crate) fn turn_rotor(&self) -> GroupId {
+        self.rotor.fetch_add(1, Ordering::Relaxed) % self.ordinary_groups().len() as u32
+    }
+
+    /// A session was killed; called under its lock. Whether it is idle or queued, a worker of the
+    /// admin group disposes of it, so no credit and no ordinary worker is needed.
+    pub fn kill(&self, token: Token) {
+        if self.connections.get(token).is_some_and(|c| c.kill(token)) {
+            self.push(self.admin_group(), token, Priority::High, self.clock.now());
+            self.dispatch(self.admin_group());
+        }
+    }
+
+    /// A statement of `worker` begins a wait that the server knows of: its credit is lent to the
+    /// pool. May run under any lock of the server, so it takes only a group's lock and wakes at
+    /// most one thread.
+    pub(crate) fn wait_begin(&self, worker: &WorkerShared) {
+        if worker.enter_wait() && worker.credit.transition(Credit::Held, Credit::Lent) {
+            self.credits.release();
+            self.credits_freed(worker.group);
+        }
+    }
+
+    /// The wait is over: the credit is taken again at once.
+    pub(crate) fn wait_end(&self, worker: &WorkerShared) {
+        if worker.leave_wait() && worker.credit.transition(Credit::Lent, Credit::Held) {
+            self.credits.acquire_overdraft();
+        }
+    }
+
+    /// The connection is about to become idle: sets its deadline and makes sure that the warden
+    /// wakes up for it.
+    pub(crate) fn note_idle(&self, owned: &Owned, deadline: Moment) {
+        let token = owned.token();
+        let connection = self.connections.get(token).expect("owned connections have slots");
+        connection.set_idle_deadline(deadline);
+        if deadline < connection.timer_at() {
+            let is_first = {
+                let mut timers = self.timers.lock();
+                connection.set_timer_at(deadline);
+                timers.add(deadline, token)
+            };
+            if is_first {
+                self.warden.kick();
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The warden: one thread that does what nobody else may wait for. It starts and joins threads,
+//! expires idle sessions, and, only while the pool is saturated, looks every two milliseconds at
+//! groups that nobody polls and at statements that have stalled. An idle pool never wakes it.
+
+use crate::admission::{Credit, Credits};
+use crate::group::{Group, GroupId};
+use crate::host::{LogLevel, Role, Thread};
+use crate::login::{LOGIN_GRACE, MAX_LOGIN_THREADS};
+use crate::poll::Events;
+use crate::pool::Pool;
+use crate::sync::{AtomicBool, Ordering, Park};
+use crate::time::{Micros, Moment};
+use std::sync::Arc;
+
+/// Time between two looks at a saturated pool.
+const TICK: Micros = Micros(2_000);
+/// For how long the warden goes on looking after the last sign of saturation.
+const LINGER: Micros = Micros::from_millis(50);
+/// Before a due timer of a session that isn't idle is looked at again. `wait_timeout` is at least
+/// one second, so no deadline can fall due in between.
+const RECHECK: Micros = Micros::from_secs(1);
+/// After a thread couldn't be started, the next try comes this much later.
+const SPAWN_PAUSE: Micros = Micros::from_millis(100);
+/// Most workers of one pool. Each session that waits for a lock occupies one.
+pub const MAX_WORKERS: u32 = 16_384;
+
+/// How other threads reach the warden.
+pub struct WardenLink {
+    park: Arc<dyn Park>,
+    /// Somebody wants the warden to look. Set by anyone, cleared by the warden before it looks;
+    /// sequentially consistent as part of "tell first, look afterwards".
+    kicked: AtomicBool,
+    /// The warden looks by itself every [`TICK`]. Written by the warden.
+    watching: AtomicBool,
+}
+
+impl WardenLink {
+    /// A link to a warden that sleeps on `park`.
+    pub fn new(park: Arc<dyn Park>) -> Self {
+        Self { park, kicked: AtomicBool::new(false), watching: AtomicBool::new(false) }
+    }
+
+    /// Lets the warden look around soon. Cheap when it has been told already.
+    pub fn kick(&self) {
+        if !self.kicked.swap(true, Ordering::SeqCst) {
+            self.park.unpark();
+        }
+    }
+
+    /// A credit was taken; if it was the last one, the warden must watch the pool.
+    pub(crate) fn note_admission(&self, credits: &Credits) {
+        if credits.free() <= 0 && !self.watching.load(Ordering::SeqCst) {
+            self.kick();
+        }
+    }
+
+    /// Where the warden sleeps.
+    pub fn parker(&self) -> &Arc<dyn Park> {
+        &self.park
+    }
+}
+
+/// What the warden wants its driver to do.
+#[derive(Debug)]
+pub enum Want {
+    /// Sleep until unparked.
+    Park {
+        /// How long at most.
+        timeout: Option<Micros>,
+    },
+    /// Put the events that a group's poller has now into [`Warden::events`].
+    Poll(GroupId),
+    /// Start a thread.
+    Spawn(Role, GroupId),
+    /// Join a thread that has ended.
+    Join(Thread),
+    /// Write a line to the error log.
+    Log(LogLevel, String),
+    /// End the thread.
+    Exit,
+}
+
+/// What a driver has done.
+#[derive(Debug)]
+pub enum Done {
+    /// The thread has started.
+    Started,
+    /// [`Want::Park`], for whatever reason it ended.
+    Unparked,
+    /// [`Want::Poll`].
+    Polled(GroupId),
+    /// [`Want::Spawn`]: whether there is a new thread.
+    Spawned(Role, GroupId, bool),
+    /// Everything else.
+    Finished,
+}
+
+/// The thread as a step machine (see `worker.rs`).
+pub struct Warden {
+    /// Filled by the driver for [`Done::Polled`].
+    pub events: Events,
+    pool: Arc<Pool>,
+    /// Groups that this look must still poll.
+    to_poll: Vec<GroupId>,
+    saturated_at: Option<Moment>,
+    /// Since when the admin group has been without a free worker.
+    admin_hungry_since: Option<Moment>,
+    no_spawn_before: Moment,
+    last_spawn_complaint: Option<Moment>,
+}
+
+impl Warden {
+    /// A warden that hasn't started.
+    pub fn new(pool: Arc<Pool>) -> Self {
+        Self {
+            events: Events::default(),
+            pool,
+            to_poll: Vec::new(),
+            saturated_at: None,
+            admin_hungry_since: None,
+            no_spawn_before: Moment::default(),
+            last_spawn_complaint: None,
+        }
+    }
+
+    /// What to do after `done`.
+    pub fn step(&mut self, now: Moment, done: Done) -> Want {
+        match done {
+            Done::Started | Done::Unparked => self.look(now),
+            Done::Polled(group) => self.polled(group, now),
+            Done::Spawned(role, group, ok) => {
+                if let Some(want) = self.spawned(role, group, ok, now) {
+                    return want;
+                }
+            }
+            Done::Finished => {}
+        }
+        self.next(now)
+    }
+
+    /// One look at everything that needs no driver.
+    fn look(&mut self, now: Moment) {
+        self.pool.warden.kicked.store(false, Ordering::SeqCst);
+        self.expire_idle(now);
+        let pool = Arc::clone(&self.pool);
+        if pool.credits.free() <= 0 {
+            self.saturated_at = Some(now);
+            self.take_stalled_credits(now);
+            let unpolled = pool.ordinary_groups().iter().filter(|g| g.is_unpolled());
+            self.to_poll.extend(unpolled.map(|g| g.id));
+        }
+        for group in pool.groups() {
+            pool.wake_for(group);
+        }
+        self.admin_hungry_since = if pool.admin_group().is_hungry() {
+            Some(self.admin_hungry_since.unwrap_or(now))
+        } else {
+            None
+        };
+    }
+
+    /// The next thing that needs the driver.
+    fn next(&mut self, now: Moment) -> Want {
+        if self.pool.is_stopping() {
+            return Want::Exit;
+        }
+        if let Some(thread) = self.pool.threads.take_finished() {
+            return Want::Join(thread);
+        }
+        if let Some(group) = self.to_poll.pop() {
+            return Want::Poll(group);
+        }
+        if now >= self.no_spawn_before
+            && let Some((role, group)) = self.missing_thread(now)
+        {
+            self.count_new_thread(role, group);
+            return Want::Spawn(role, group);
+        }
+        Want::Park { timeout: self.time_to_sleep(now) }
+    }
+
+    fn missing_thread(&self, now: Moment) -> Option<(Role, GroupId)> {
+        let pool = &self.pool;
+        let starving = pool.logins.oldest_wait(now).is_some_and(|wait| wait >= LOGIN_GRACE);
+        if starving && pool.logins.threads.load(Ordering::SeqCst) < MAX_LOGIN_THREADS {
+            return Some((Role::Login, 0));
+        }
+        if self.admin_hungry_since.is_some_and(|since| now.since(since) >= TICK)
+            && Self::lacks_worker(pool.admin_group())
+        {
+            return Some((Role::Worker, pool.admin_group().id));
+        }
+        if pool.credits.free() <= 0 || self.workers() >= MAX_WORKERS {
+            return None;
+        }
+        let group = pool.ordinary_groups().iter().find(|g| Self::lacks_worker(g))?;
+        Some((Role::Worker, group.id))
+    }
+
+    /// Something waits in the group, and no worker of it is idle or on its way.
+    fn lacks_worker(group: &Group) -> bool {
+        let counters = &group.counters;
+        group.is_hungry()
+            && counters.pollers.load(Ordering::SeqCst) == 0
+            && counters.parked.load(Ordering::SeqCst) == 0
+            && counters.starting.load(Ordering::SeqCst) == 0
+    }
+
+    fn workers(&self) -> u32 {
+        self.pool.groups().iter().map(|g| g.counters.workers.load(Ordering::SeqCst)).sum()
+    }
+
+    fn count_new_thread(&self, role: Role, group: GroupId) {
+        if role == Role::Login {
+            self.pool.logins.threads.fetch_add(1, Ordering::SeqCst);
+        } else {
+            let counters = &self.pool.group(group).counters;
+            counters.workers.fetch_add(1, Ordering::SeqCst);
+            counters.starting.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) -> Option<Want> {
+        if ok {
+            // The next one of the admin group comes only if this one turns out not to be enough.
+            self.admin_hungry_since = None;
+            return None;
+        }
+        if role == Role::Login {
+            self.pool.logins.threads.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            let counters = &self.pool.group(group).counters;
+            counters.workers.fetch_sub(1, Ordering::SeqCst);
+            counters.starting.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.no_spawn_before = now + SPAWN_PAUSE;
+        let complained =
+            self.last_spawn_complaint.is_some_and(|at| now.since(at) < Micros::from_secs(60));
+        if complained {
+            return None;
+        }
+        self.last_spawn_complaint = Some(now);
+        let text = "thread_pool: the operating system refused a new thread; connections wait for \
+                    the existing ones. Raise the limits on processes and memory.";
+        Some(Want::Log(LogLevel::Warning, text.to_owned()))
+    }
+
+    /// Queues what a group without a poller has received.
+    fn polled(&mut self, id: GroupId, now: Moment) {
+        let pool = &self.pool;
+        let group = pool.group(id);
+        for token in self.events.as_slice() {
+            let claimed = pool.connections.get(*token).and_then(|c| c.claim_armed(*token));
+            if let Some(owned) = claimed {
+                pool.enqueue_quietly(group, owned, now);
+            }
+        }
+        pool.wake_for(group);
+        self.events.clear();
+    }
+
+    /// Takes the credits of statements that run for longer than the stall limit, so that others
+    /// may run: whatever they wait for, the server hasn't reported it.
+    fn take_stalled_credits(&self, now: Moment) {
+        let limit = self.pool.settings.stall_limit();
+        self.pool.threads.for_each_worker(|worker| {
+            let stalled = worker.statement_started().is_some_and(|at| now.since(at) >= limit);
+            if stalled && worker.credit.transition(Credit::Held, Credit::Stalled) {
+                self.pool.credits.release();
+            }
+        });
+    }
+
+    /// Hands sessions whose idle time is over to the admin group, which closes them.
+    fn expire_idle(&self, now: Moment) {
+        let pool = &self.pool;
+        loop {
+            let expired = {
+                let mut timers = pool.timers.lock();
+                let Some((at, token)) = timers.pop_due(now) else { return };
+                let Some(connection) = pool.connections.get(token) else { continue };
+                if !connection.names(token) || connection.timer_at() != at {
+                    continue;
+                }
+                let deadline = connection.idle_deadline();
+                let expired = deadline <= now && connection.expire(token);
+                if !expired {
+                    let again = deadline.max(now + RECHECK);
+                    connection.set_timer_at(again);
+                    timers.add(again, token);
+                }
+                expired.then_some(token)
+            };
+            if let Some(token) = expired {
+                let group = pool.admin_group();
+                pool.push(group, token, crate::group::Priority::High, now);
+                pool.wake_for(group);
+            }
+        }
+    }
+
+    /// Until the next look; `None` when only a kick can make one necessary.
+    fn time_to_sleep(&mut self, now: Moment) -> Option<Micros> {
+        let pool = &self.pool;
+        let busy = self.saturated_at.is_some_and(|at| now.since(at) < LINGER)
+            || pool.logins.waiting() > 0
+            || self.admin_hungry_since.is_some();
+        pool.warden.watching.store(busy, Ordering::SeqCst);
+        // Told first, looked afterwards: a worker that took the last credit before it could see
+        // the flag is seen here.
+        if busy || pool.credits.free() <= 0 {
+            return Some(TICK);
+        }
+        let blocked = (now < self.no_spawn_before).then(|| self.no_spawn_before.since(now));
+        let deadline = pool.timers.lock().next().map(|at| at.since(now));
+        [blocked, deadline].into_iter().flatten().min()
+    }
+}

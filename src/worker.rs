@@ -1,0 +1,535 @@
+//! A worker: a step machine that says what it wants to do next, one blocking thing at a time.
+//!
+//! [`Worker::step`] looks at the group and the credits, changes them, drops every lock and returns
+//! a [`Want`]. A driver does what is wanted (`driver.rs` on a real thread, `sim/` in simulated
+//! time) and comes back with a [`Done`]. So no code that holds a lock can call the server.
+
+use crate::admission::{Credit, CreditSlot};
+use crate::conn::{Connection, Marks, Owned};
+use crate::group::{Group, GroupId};
+use crate::host::{Armed, CloseReason, Outcome};
+use crate::poll::{BATCH, Events};
+use crate::pool::Pool;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Park};
+use crate::time::{Micros, Moment};
+use std::sync::Arc;
+
+/// How long a session that holds locks is waited for between two of its statements before its
+/// worker turns to others. Long enough for a client on the same network.
+const STAY_IN_TRANSACTION: Micros = Micros(1_000);
+/// How long one session may keep its worker while others wait.
+const TURN: Micros = Micros(1_000);
+/// How old the last look at a poller may be while its queue isn't empty.
+const POLL_INTERVAL: Micros = Micros(500);
+/// How long a worker stays idle before it may retire.
+pub const IDLE_TIMEOUT: Micros = Micros::from_secs(30);
+/// A worker serves its own group first, but every so many jobs it starts with another one.
+const OTHER_GROUPS_EVERY: u32 = 4;
+
+/// What others may know of a worker.
+pub struct WorkerShared {
+    /// Its group.
+    pub group: GroupId,
+    /// Where it sleeps.
+    pub parker: Arc<dyn Park>,
+    /// Its credit.
+    pub credit: CreditSlot,
+    /// When its present statement began; 0 between statements. Written by the worker, read by the
+    /// warden; Relaxed, since a stale value only moves the detection of a stall by one look.
+    started_us: AtomicU64,
+    /// Nesting of reported waits. Only its own thread uses it.
+    wait_depth: AtomicU32,
+}
+
+impl WorkerShared {
+    /// A worker of `group`.
+    pub fn new(group: GroupId, parker: Arc<dyn Park>) -> Self {
+        Self {
+            group,
+            parker,
+            credit: CreditSlot::default(),
+            started_us: AtomicU64::new(0),
+            wait_depth: AtomicU32::new(0),
+        }
+    }
+
+    /// True for the outermost of nested waits.
+    pub(crate) fn enter_wait(&self) -> bool {
+        let depth = self.wait_depth.load(Ordering::Relaxed);
+        self.wait_depth.store(depth + 1, Ordering::Relaxed);
+        depth == 0
+    }
+
+    /// True when the outermost wait ends. An end without a begin is ignored.
+    pub(crate) fn leave_wait(&self) -> bool {
+        let depth = self.wait_depth.load(Ordering::Relaxed);
+        self.wait_depth.store(depth.saturating_sub(1), Ordering::Relaxed);
+        depth == 1
+    }
+
+    /// When the statement that executes now began.
+    pub fn statement_started(&self) -> Option<Moment> {
+        match self.started_us.load(Ordering::Relaxed) {
+            0 => None,
+            at => Some(Moment(at)),
+        }
+    }
+
+    fn set_statement_started(&self, at: Option<Moment>) {
+        self.started_us.store(at.map_or(0, |moment| moment.0), Ordering::Relaxed);
+    }
+}
+
+/// What a worker wants its driver to do.
+#[derive(Debug)]
+pub enum Want {
+    /// Wait for events of the own group's poller and put them into [`Worker::events`].
+    Poll {
+        /// Most events to take.
+        max: usize,
+        /// How long to wait.
+        timeout: Option<Micros>,
+    },
+    /// Sleep until unparked.
+    Park {
+        /// How long at most.
+        timeout: Option<Micros>,
+    },
+    /// Attach the session unless it is attached, and run one command.
+    Execute(Owned),
+    /// See whether the session's next command arrives within this time.
+    Await(Owned, Micros),
+    /// Detach the session; it will be queued.
+    Detach(Owned),
+    /// Detach the session and register it with its group's poller.
+    Rest(Owned),
+    /// Detach the session if it is attached, and close it.
+    Close(Owned, CloseReason),
+    /// End the thread.
+    Exit,
+}
+
+/// What a driver has done.
+#[derive(Debug)]
+pub enum Done {
+    /// The thread has started.
+    Started,
+    /// [`Want::Poll`].
+    Polled,
+    /// [`Want::Park`], for whatever reason it ended.
+    Unparked,
+    /// [`Want::Execute`].
+    Executed(Owned, Outcome),
+    /// [`Want::Await`]: whether there is something to read.
+    Awaited(Owned, bool),
+    /// [`Want::Detach`].
+    Detached(Owned),
+    /// [`Want::Rest`] succeeded: the connection belongs to its poller.
+    Rested,
+    /// [`Want::Rest`] failed, so the connection is still ours.
+    NotRested(Owned, Armed),
+    /// [`Want::Close`].
+    Closed,
+}
+
+/// See the module.
+pub struct Worker {
+    /// Filled by the driver for [`Done::Polled`].
+    pub events: Events,
+    pool: Arc<Pool>,
+    shared: Arc<WorkerShared>,
+    /// It is counted in its group's `pollers`.
+    announced: bool,
+    /// It has been idle for [`IDLE_TIMEOUT`] and was found indispensable: it sleeps without limit.
+    settled: bool,
+    /// When the session it serves got its turn.
+    turn_started: Moment,
+    /// When it last had something to do.
+    idle_since: Moment,
+    /// What the session it serves looked like after its last command.
+    outcome: Outcome,
+    /// The session it looks at has run out of time.
+    expiring: bool,
+    jobs: u32,
+}
+
+impl Worker {
+    /// A worker that hasn't started. Its group already counts it.
+    pub fn new(pool: Arc<Pool>, shared: Arc<WorkerShared>) -> Self {
+        Self {
+            events: Events::default(),
+            pool,
+            shared,
+            announced: false,
+            settled: false,
+            turn_started: Moment::default(),
+            idle_since: Moment::default(),
+            outcome: Outcome::default(),
+            expiring: false,
+            jobs: 0,
+        }
+    }
+
+    /// What to do after `done`.
+    pub fn step(&mut self, now: Moment, done: Done) -> Want {
+        match done {
+            Done::Started => {
+                self.idle_since = now;
+                self.group().counters.starting.fetch_sub(1, Ordering::SeqCst);
+                self.next(now)
+            }
+            Done::Polled => self.polled(now),
+            Done::Unparked => self.unparked(now),
+            Done::Executed(owned, outcome) => self.executed(owned, outcome, now),
+            Done::Awaited(owned, ready) => self.awaited(owned, ready, now),
+            Done::Detached(owned) => {
+                let pool = Arc::clone(&self.pool);
+                let group = pool.group(self.connection(&owned).group());
+                pool.enqueue(group, owned, now);
+                self.next(now)
+            }
+            Done::NotRested(owned, Armed::Refused) => Want::Close(owned, CloseReason::NoResource),
+            Done::NotRested(owned, _) => Want::Close(owned, CloseReason::Ended),
+            Done::Rested | Done::Closed => {
+                self.shared.set_statement_started(None);
+                self.idle_since = now;
+                self.next(now)
+            }
+        }
+    }
+
+    fn group(&self) -> &Group {
+        self.pool.group(self.shared.group)
+    }
+
+    fn connection(&self, owned: &Owned) -> &Connection {
+        self.pool.connections.get(owned.token()).expect("owned connections have slots")
+    }
+
+    /// Between two jobs: serve a queue, else wait for events, else sleep.
+    fn next(&mut self, now: Moment) -> Want {
+        loop {
+            if self.pool.is_stopping() {
+                return self.exit();
+            }
+            if !self.admit() {
+                match self.park() {
+                    Some(want) => return want,
+                    None => continue,
+                }
+            }
+            if self.look_is_due(now) {
+                return Want::Poll { max: BATCH, timeout: Some(Micros(0)) };
+            }
+            if let Some((owned, marks)) = self.take_queued(now) {
+                return self.begin(owned, marks, now);
+            }
+            if let Some(want) = self.poll(now) {
+                return want;
+            }
+        }
+    }
+
+    /// Makes sure that this worker may run a statement.
+    fn admit(&mut self) -> bool {
+        if self.group().is_admin || self.holds_credit() {
+            return true;
+        }
+        let admitted = self.pool.credits.try_acquire();
+        if admitted {
+            self.shared.credit.replace(Credit::Held);
+            self.pool.warden.note_admission(&self.pool.credits);
+        }
+        admitted
+    }
+
+    /// Whether the credit survived the last statement; one that the warden took is forgotten.
+    fn holds_credit(&self) -> bool {
+        match self.shared.credit.get() {
+            Credit::Held => true,
+            Credit::None => false,
+            Credit::Lent | Credit::Stalled => {
+                self.shared.credit.replace(Credit::None);
+                false
+            }
+        }
+    }
+
+    /// Gives the credit back without looking for a user. True if there was one.
+    fn give_credit_back(&self) -> bool {
+        let held = self.shared.credit.transition(Credit::Held, Credit::None);
+        if held {
+            self.pool.credits.release();
+        } else {
+            self.shared.credit.replace(Credit::None);
+        }
+        held
+    }
+
+    /// While the queue isn't empty the poller is looked at now and then, so that a session that
+    /// holds locks overtakes those that wait already.
+    fn look_is_due(&self, now: Moment) -> bool {
+        let group = self.group();
+        if group.queued() == 0 {
+            return false;
+        }
+        let mut state = group.state.lock();
+        let due = now.since(state.last_poll()) > POLL_INTERVAL;
+        if due {
+            state.set_last_poll(now);
+        }
+        due
+    }
+
+    fn take_queued(&mut self, now: Moment) -> Option<(Owned, Marks)> {
+        if self.group().is_admin {
+            return self.pool.pop(self.group(), now);
+        }
+        self.jobs = self.jobs.wrapping_add(1);
+        let start = if self.jobs.is_multiple_of(OTHER_GROUPS_EVERY) {
+            self.pool.turn_rotor()
+        } else {
+            self.shared.group
+        };
+        while let Some(group) = self.pool.group_with_queue(start) {
+            let job = self.pool.pop(group, now);
+            if job.is_some() {
+                return job;
+            }
+        }
+        None
+    }
+
+    /// Gives the credit back and waits for events. `None` if work has turned up meanwhile.
+    fn poll(&mut self, now: Moment) -> Option<Want> {
+        self.announce();
+        self.give_credit_back();
+        // Announced first, looked afterwards: whoever queues work does it the other way round.
+        let group = self.group();
+        if group.is_admin {
+            if group.queued() > 0 {
+                self.withdraw();
+                return None;
+            }
+        } else if self.pool.credits.free() > 0 {
+            if self.pool.group_with_queue(self.shared.group).is_some() {
+                self.withdraw();
+                return None;
+            }
+            self.pool.credits_freed(self.shared.group);
+        }
+        group.state.lock().set_last_poll(now);
+        // One event each while there are credits for other pollers, else as many as there are.
+        let max = if self.pool.credits.free() > 1 || group.is_admin { 1 } else { BATCH };
+        let timeout = if self.settled { None } else { Some(IDLE_TIMEOUT) };
+        Some(Want::Poll { max, timeout })
+    }
+
+    fn announce(&mut self) {
+        debug_assert!(!self.announced);
+        self.announced = true;
+        self.group().counters.pollers.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Takes the announcement back; returns how many pollers are left.
+    fn withdraw(&mut self) -> u32 {
+        debug_assert!(self.announced);
+        self.announced = false;
+        self.group().counters.pollers.fetch_sub(1, Ordering::SeqCst) - 1
+    }
+
+    fn polled(&mut self, now: Moment) -> Want {
+        let waited = self.announced;
+        let left = if waited { self.withdraw() } else { 0 };
+        let Some(first) = self.claim_events(now) else {
+            return if waited { self.idle(left, now) } else { self.next(now) };
+        };
+        self.settled = false;
+        if !self.admit() {
+            let pool = Arc::clone(&self.pool);
+            pool.enqueue(self.group(), first, now);
+            return self.next(now);
+        }
+        // This worker no longer polls; if more may run, somebody else must.
+        self.pool.dispatch(self.group());
+        self.begin(first, Marks::default(), now)
+    }
+
+    /// Claims the connections that had events: one to serve now, the others are queued.
+    fn claim_events(&mut self, now: Moment) -> Option<Owned> {
+        let mut chosen: Option<Owned> = None;
+        let group = self.group();
+        for token in self.events.as_slice() {
+            let Some(connection) = self.pool.connections.get(*token) else { continue };
+            let Some(owned) = connection.claim_armed(*token) else { continue };
+            let overtakes = chosen.is_some() && connection.holds_locks();
+            let queued = match chosen.take() {
+                None => {
+                    chosen = Some(owned);
+                    continue;
+                }
+                Some(former) if overtakes => {
+                    chosen = Some(owned);
+                    former
+                }
+                Some(former) => {
+                    chosen = Some(former);
+                    owned
+                }
+            };
+            self.pool.enqueue_quietly(group, queued, now);
+        }
+        self.events.clear();
+        chosen
+    }
+
+    /// A wait for events ended without one: a notification, or nothing to do for a long time.
+    fn idle(&mut self, pollers_left: u32, now: Moment) -> Want {
+        let group = self.group();
+        if group.queued() == 0 && now.since(self.idle_since) >= IDLE_TIMEOUT {
+            let parked = group.counters.parked.load(Ordering::SeqCst);
+            let keep = self.pool.settings.idle_workers_per_group();
+            if pollers_left >= 1 && pollers_left + parked >= keep {
+                return self.exit();
+            }
+            self.settled = true;
+        }
+        self.next(now)
+    }
+
+    /// No credit: sleeps until one is free. `None` if that has happened meanwhile.
+    fn park(&mut self) -> Option<Want> {
+        {
+            let group = self.group();
+            let mut state = group.state.lock();
+            state.park(Arc::clone(&self.shared));
+            group.counters.parked.store(state.parked(), Ordering::SeqCst);
+        }
+        // Parked first, looked afterwards: whoever frees a credit does it the other way round.
+        let useful =
+            self.pool.credits.free() > 0 && self.pool.hungry_group(self.shared.group).is_some();
+        if useful || self.pool.is_stopping() {
+            self.leave_parked();
+            return None;
+        }
+        Some(Want::Park { timeout: Some(IDLE_TIMEOUT) })
+    }
+
+    /// False if somebody has taken this worker off the list already, to wake it.
+    fn leave_parked(&self) -> bool {
+        let group = self.group();
+        let mut state = group.state.lock();
+        let was_parked = state.remove_parked(|w| Arc::ptr_eq(w, &self.shared));
+        group.counters.parked.store(state.parked(), Ordering::SeqCst);
+        was_parked
+    }
+
+    fn unparked(&mut self, now: Moment) -> Want {
+        if self.leave_parked() && !self.pool.is_stopping() {
+            // Nobody needed this worker for a long time.
+            return self.exit();
+        }
+        self.next(now)
+    }
+
+    /// Gives a connection its turn.
+    fn begin(&mut self, owned: Owned, marks: Marks, now: Moment) -> Want {
+        self.turn_started = now;
+        if marks.killed {
+            return Want::Close(owned, CloseReason::Ended);
+        }
+        if marks.expired {
+            self.expiring = true;
+            return Want::Await(owned, Micros(0));
+        }
+        self.execute(owned, now)
+    }
+
+    fn execute(&mut self, owned: Owned, now: Moment) -> Want {
+        self.shared.set_statement_started(Some(now));
+        Want::Execute(owned)
+    }
+
+    fn executed(&mut self, owned: Owned, outcome: Outcome, now: Moment) -> Want {
+        self.shared.set_statement_started(None);
+        self.connection(&owned).set_holds_locks(outcome.holds_locks);
+        self.outcome = outcome;
+        if outcome.close {
+            return Want::Close(owned, CloseReason::Ended);
+        }
+        if outcome.buffered {
+            return if self.may_stay(now) { self.stay(owned, now) } else { Want::Detach(owned) };
+        }
+        match self.patience() {
+            Some(time) if self.may_stay(now) => Want::Await(owned, time),
+            _ => self.rest(owned, now),
+        }
+    }
+
+    /// How long to wait for the session's next command before it goes back to the poller.
+    fn patience(&self) -> Option<Micros> {
+        if self.outcome.holds_locks {
+            return Some(STAY_IN_TRANSACTION);
+        }
+        let others_wait =
+            !self.group().is_admin && (self.group().queued() > 0 || self.pool.credits.free() <= 0);
+        (!others_wait).then_some(Micros(0))
+    }
+
+    fn awaited(&mut self, owned: Owned, ready: bool, now: Moment) -> Want {
+        let expiring = std::mem::take(&mut self.expiring);
+        match (expiring, ready) {
+            (true, false) => Want::Close(owned, CloseReason::IdleTimeout),
+            (true, true) => {
+                // Its next command came at the last moment.
+                self.connection(&owned).forgive_expiry(&owned);
+                self.execute(owned, now)
+            }
+            (false, true) if self.may_stay(now) => self.stay(owned, now),
+            (false, _) => self.rest(owned, now),
+        }
+    }
+
+    /// Whether the session may go on with its next command on this worker. Locks are held for
+    /// the shortest time if it may; without them its turn is limited while others wait.
+    fn may_stay(&self, now: Moment) -> bool {
+        if self.pool.is_stopping() {
+            return false;
+        }
+        let others_wait = !self.group().is_admin && self.group().queued() > 0;
+        self.outcome.holds_locks || !others_wait || now.since(self.turn_started) < TURN
+    }
+
+    /// Goes on with the next command of the same session.
+    fn stay(&mut self, owned: Owned, now: Moment) -> Want {
+        if !self.admit() {
+            if !self.outcome.holds_locks {
+                return Want::Detach(owned);
+            }
+            self.pool.credits.acquire_overdraft();
+            self.shared.credit.replace(Credit::Held);
+        }
+        self.execute(owned, now)
+    }
+
+    fn rest(&mut self, owned: Owned, now: Moment) -> Want {
+        self.pool.note_idle(&owned, now + self.outcome.wait_timeout);
+        Want::Rest(owned)
+    }
+
+    fn exit(&mut self) -> Want {
+        if self.announced {
+            self.withdraw();
+        }
+        if self.give_credit_back() {
+            self.pool.credits_freed(self.shared.group);
+        }
+        let group = self.group();
+        group.counters.workers.fetch_sub(1, Ordering::SeqCst);
+        if self.pool.is_stopping() {
+            // Passes the news on to the next one that waits in the poller.
+            group.poller.notify();
+        }
+        Want::Exit
+    }
+}

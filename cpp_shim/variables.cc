@@ -2,8 +2,6 @@
 
 #include "variables.h"
 
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
 
 #include "hooks.h"
@@ -54,20 +52,13 @@ bool is_denied(const Description &variable, THD *thd) {
   return true;
 }
 
-// Raises an error if the number isn't in range. `number` is negative only if `is_unsigned` is 0.
+// Raises an error if the number isn't in range.
 bool is_out_of_range(const Description &variable, long long number, bool is_unsigned) {
   const auto magnitude = static_cast<uint64_t>(number);
   const bool is_negative = number < 0 && !is_unsigned;
-  if (!is_negative && magnitude >= variable.min && magnitude <= variable.max) {
-    return false;
-  }
-  char text[32];
-  if (is_negative) {
-    snprintf(text, sizeof(text), "%lld", number);
-  } else {
-    snprintf(text, sizeof(text), "%" PRIu64, magnitude);
-  }
-  my_error(ER_WRONG_VALUE_FOR_VAR, MYF(0), variable.name, text);
+  if (!is_negative && magnitude >= variable.min && magnitude <= variable.max) return false;
+  const std::string text = is_negative ? std::to_string(number) : std::to_string(magnitude);
+  my_error(ER_WRONG_VALUE_FOR_VAR, MYF(0), variable.name, text.c_str());
   return true;
 }
 
@@ -78,9 +69,7 @@ int check(THD *thd, SYS_VAR *, void *save, st_mysql_value *value) {
   if (is_denied(variable, thd)) return 1;
   // Fails for NULL; the server then raises the error.
   if (value->val_int(value, &number) != 0) return 1;
-  if (is_out_of_range(variable, number, value->is_unsigned(value) != 0)) {
-    return 1;
-  }
+  if (is_out_of_range(variable, number, value->is_unsigned(value) != 0)) return 1;
   *static_cast<Type *>(save) = static_cast<Type>(number);
   return 0;
 }

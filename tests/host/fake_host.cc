@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rtp.h"
@@ -44,11 +45,12 @@ struct Connection {
   int fd;
   const int client;
   const uint32_t wait_timeout_s;
-  std::mutex lock;  // the server's LOCK_thd_data
+  std::mutex lock;  // the server's LOCK_thd_data; guards the next four
   bool killed = false;
+  bool attached = false;
+  bool has_socket = true;
   uint64_t token = 0;
   std::atomic<Phase> phase{Phase::channel};
-  std::atomic<bool> attached{false};
   std::atomic<uint32_t> close_reason{0};
   bool in_transaction = false;
 };
@@ -98,12 +100,16 @@ uint32_t session_open(void *, rtp_channel *channel, rtp_opened *opened) {
 }
 
 void session_attach(void *, rtp_session *session) {
-  CHECK(connection_of(session)->phase == Connection::Phase::open);
-  CHECK(!connection_of(session)->attached.exchange(true));
+  Connection *connection = connection_of(session);
+  const std::lock_guard guard(connection->lock);
+  CHECK(connection->phase == Connection::Phase::open);
+  CHECK(!std::exchange(connection->attached, true));
 }
 
 void session_detach(void *, rtp_session *session) {
-  CHECK(connection_of(session)->attached.exchange(false));
+  Connection *connection = connection_of(session);
+  const std::lock_guard guard(connection->lock);
+  CHECK(std::exchange(connection->attached, false));
 }
 
 // Returns false at the end of the file.
@@ -118,9 +124,13 @@ bool read_line(int fd, std::string *line) {
 
 void session_step(void *, rtp_session *session, rtp_outcome *outcome) {
   Connection *connection = connection_of(session);
-  CHECK(connection->attached);
-  std::string line;
   *outcome = {RTP_OUTCOME_CLOSE, connection->wait_timeout_s};
+  {
+    const std::lock_guard guard(connection->lock);
+    CHECK(connection->attached);
+    if (connection->killed) return;
+  }
+  std::string line;
   if (!read_line(connection->fd, &line) || line == "quit") return;
   if (line == "begin") connection->in_transaction = true;
   if (line == "commit") connection->in_transaction = false;
@@ -139,8 +149,8 @@ void session_step(void *, rtp_session *session, rtp_outcome *outcome) {
 uint32_t session_arm(void *, rtp_session *session, uint64_t token, rtp_arm_function arm,
                      void *argument) {
   Connection *connection = connection_of(session);
-  CHECK(!connection->attached);
   const std::lock_guard guard(connection->lock);
+  CHECK(!connection->attached);
   connection->token = token;
   if (connection->killed) return RTP_KILLED;
   return arm(argument) == 0 ? RTP_OK : RTP_NO_RESOURCE;
@@ -148,12 +158,12 @@ uint32_t session_arm(void *, rtp_session *session, uint64_t token, rtp_arm_funct
 
 void session_close(void *, rtp_session *session, uint32_t reason) {
   Connection *connection = connection_of(session);
-  CHECK(!connection->attached);
   const std::lock_guard guard(connection->lock);
+  CHECK(!connection->attached);
   CHECK(connection->phase.exchange(Connection::Phase::closed) == Connection::Phase::open);
   connection->close_reason = reason;
   connection->token = 0;
-  if (!connection->killed) close(connection->fd);
+  if (connection->has_socket) close(connection->fd);
 }
 
 void session_reject(void *, rtp_channel *channel, uint32_t) {
@@ -226,13 +236,17 @@ class Server {
     return read_line(connection.client, &answer) ? answer : "";
   }
 
-  // As KILL does it: the socket is closed first, and the core is told under the session's lock.
+  // As KILL does it: the socket is closed first, unless the session's owner is using it, and the
+  // core is told under the session's lock.
   void kill(Connection &connection) {
     const std::lock_guard guard(connection.lock);
     if (connection.killed || connection.phase != Connection::Phase::open) return;
     connection.killed = true;
     shutdown(connection.fd, SHUT_RDWR);
-    close(connection.fd);
+    if (!connection.attached) {
+      close(connection.fd);
+      connection.has_socket = false;
+    }
     if (connection.token != 0) rtp_pool_kill(pool, connection.token);
   }
 

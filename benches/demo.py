@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Usage: demo.py    (make demo)
+
+Shows what the pool does: two servers with the same data, one without a pool and one that loads it from its my.cnf,
+under sysbench in turn. Ends with a table, and with 0 only if no client met an error and 1,000 busy connections ran on fewer
+than 100 threads of the server with the pool. Leaves nothing running or behind.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+import load
+import mysql_wire
+from server import ServerFailure
+
+WORKLOADS = ("oltp_point_select", "oltp_read_write")
+CONNECTIONS = (1, 64, 1000)
+ROUNDS = 2
+SECONDS = 5
+MOST_THREADS = 99
+SAMPLE_SECONDS = 0.25
+
+
+class Cell:
+    """What one server did in one line of the table, over all rounds."""
+
+    def __init__(self):
+        self.tps = []
+        self.p95 = []
+        self.deadlocks = 0
+        self.errors = 0
+        self.threads = 0
+
+    def add(self, output, threads):
+        self.tps.append(number(r"transactions:\s+\d+\s+\(([\d.]+) per sec", output))
+        self.p95.append(number(r"95th percentile:\s+([\d.]+)", output))
+        self.deadlocks += int(number(r"ignored errors:\s+(\d+)", output))
+        self.errors += int(number(r"reconnects:\s+(\d+)", output))
+        self.threads = max(self.threads, threads)
+
+    @property
+    def mean_tps(self):
+        return sum(self.tps) / len(self.tps)
+
+    @property
+    def mean_p95(self):
+        return sum(self.p95) / len(self.p95)
+
+
+def number(pattern, output):
+    found = re.search(pattern, output)
+    if not found:
+        raise load.Failure(f"sysbench's output has no {pattern}:\n{output}")
+    return float(found[1])
+
+
+def start_servers(folder, values):
+    """The same data for both: the tables are made once, and the data folder is copied."""
+    mysqld = shlex.split(values["MYSQLD"])
+    plain = load.ConfiguredServer(mysqld, None, load.SERVER_OPTIONS, folder / "plain")
+    pool = load.ConfiguredServer(mysqld, values["PLUGIN"], load.SERVER_OPTIONS, folder / "pool")
+    load.say(f"[1/3] preparing {load.TABLES} tables of {load.ROWS:,} rows")
+    plain.start()
+    try:
+        load.prepare(plain)
+    finally:
+        code = plain.end()
+    if code != 0:
+        raise load.Failure(f"the server that made the tables ended with {code}")
+    pool.folder.mkdir()
+    subprocess.run(["cp", "-a", "--reflink=auto", plain.folder / "data", pool.folder / "data"], check=True)
+    (pool.folder / "data" / "auto.cnf").unlink()
+    return plain, pool
+
+
+def check_handling(server, expected):
+    with mysql_wire.Connection(server.address()) as connection:
+        rows = connection.query("SHOW VARIABLES LIKE 'thread_handling'").rows
+    if rows != [["thread_handling", expected]]:
+        raise load.Failure(f"SHOW VARIABLES LIKE 'thread_handling' says {rows} instead of {expected}:\n{server.log.read_text()}")
+
+
+def measure(server, workload, connections, cell):
+    """One run. The most threads that the server had meanwhile also counts those that only log clients in."""
+    threads = 0
+    with load.Sysbench(server, workload, connections=connections, seconds=SECONDS) as sysbench:
+        while sysbench.running(SAMPLE_SECONDS):
+            threads = max(threads, server.threads())
+        cell.add(sysbench.result(), threads)
+
+
+def run_all(plain, pool):
+    lines = [(workload, connections) for workload in WORKLOADS for connections in CONNECTIONS]
+    table = {(line, server): Cell() for line in lines for server in (plain, pool)}
+    for done, (workload, connections) in enumerate(lines, 1):
+        for _ in range(ROUNDS):
+            for server in (plain, pool):
+                measure(server, workload, connections, table[(workload, connections), server])
+        load.say(f"      {done}/{len(lines)}  {workload} at {connections} connections")
+    return [(*line, table[line, plain], table[line, pool]) for line in lines]
+
+
+def report(lines):
+    load.say("")
+    load.say(f"Mean of {ROUNDS} runs of {SECONDS} s each; latencies in ms; threads = the most that the server had.")
+    load.say("Deadlocks are part of oltp_read_write: InnoDB rolls a transaction back and sysbench begins another. Errors are")
+    load.say("lost connections; any other error ends the demo.")
+    load.say("")
+    load.say("                         |         without a pool          |          with the pool          |       |  deadlocks    |")
+    load.say("workload          conns  |      TPS     p95 ms   threads   |      TPS     p95 ms   threads   | ratio | without  with | errors")
+    load.say("-" * 120)
+    for workload, connections, plain, pool in lines:
+        load.say(
+            f"{workload:17} {connections:6,} "
+            + "".join(f" | {cell.mean_tps:8,.0f} {cell.mean_p95:10,.2f} {cell.threads:9,}  " for cell in (plain, pool))
+            + f" | {pool.mean_tps / plain.mean_tps:5.2f} | {plain.deadlocks:7,} {pool.deadlocks:5,} | {plain.errors + pool.errors:6,}"
+        )
+    load.say("")
+
+
+def judge(lines):
+    errors = sum(plain.errors + pool.errors for _, _, plain, pool in lines)
+    if errors:
+        raise load.Failure(f"{errors} connections were lost")
+    busiest = max(pool.threads for _, connections, _, pool in lines if connections == max(CONNECTIONS))
+    if busiest > MOST_THREADS:
+        raise load.Failure(f"the server with the pool had {busiest} threads at {max(CONNECTIONS):,} connections, more than {MOST_THREADS}")
+    load.say(f"No client met an error. With {max(CONNECTIONS):,} busy connections the server with the pool had {busiest} threads.")
+
+
+def demo(folder, values):
+    plain, pool = start_servers(folder, values)
+    load.say("[2/3] starting a server without a pool, and one with this in its my.cnf:")
+    with plain, pool:
+        load.say("      " + "  ".join(line for line in pool.configuration.read_text().splitlines() if "plugin" in line))
+        check_handling(plain, "one-thread-per-connection")
+        check_handling(pool, "loaded-dynamically")
+        load.say("      SHOW VARIABLES LIKE 'thread_handling' on the second: loaded-dynamically")
+        runs = len(WORKLOADS) * len(CONNECTIONS) * ROUNDS * 2
+        load.say(f"[3/3] {runs} runs of sysbench through unix sockets, {SECONDS} s each, in turn")
+        lines = run_all(plain, pool)
+        report(lines)
+        judge(lines)
+
+
+def main():
+    start = time.monotonic()
+    try:
+        load.raise_descriptor_limit()
+        values = load.environment()
+        with load.workspace() as folder:
+            demo(folder, values)
+    except (load.Failure, ServerFailure) as failure:
+        sys.exit(f"FAILED: {failure}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    load.say(f"The demo took {time.monotonic() - start:.0f} s.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Usage: tests/clients/run_all.sh [NAME...]
+# Runs the client tests against a server without pool, then against one with it, then the shutdown test.
+# Prints totals; fails if a test failed. NAME limits the tests (see run.py) and leaves out the shutdown test.
+# THREAD_POOL_SESSIONS and THREAD_POOL_ROUNDS set the size of the mass KILL and the rounds of the shutdown test.
+set -euo pipefail
+here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+eval "$("$here/../env/env.sh")"
+sessions=${THREAD_POOL_SESSIONS:-1000}
+rounds=${THREAD_POOL_ROUNDS:-10}
+
+output=$(mktemp)
+running=''
+clean_up() {
+  [[ -z $running ]] || "$here/server.py" stop "$running" || true
+  rm -f "$output"
+}
+trap clean_up EXIT
+
+# report NAME COMMAND...: runs the command and remembers its last line.
+summaries=()
+status=0
+report() {
+  local name=$1
+  shift
+  printf '== %s\n' "$name"
+  "$@" | tee "$output" || status=1
+  summaries+=("$name: $(tail -n 1 "$output")")
+}
+
+# check NAME OPTION...: the client tests against a server that is started with these options.
+check() {
+  local name=$1 assignments
+  shift
+  assignments=$("$here/server.py" start --mysqld "$MYSQLD" "$@")
+  eval "$assignments"
+  running=$SERVER_DIR
+  report "$name" "$here/run.py" --socket "$SERVER_SOCKET" --port "$SERVER_PORT" --admin-port "$SERVER_ADMIN_PORT" \
+    --pid "$SERVER_PID" --sessions "$sessions" "${names[@]}"
+  running=''
+  if ! "$here/server.py" stop "$SERVER_DIR"; then
+    status=1
+    summaries+=("$name: the server didn't stop as it should")
+  fi
+}
+
+names=("$@")
+check "without pool"
+check "with pool" --pool --plugin "$PLUGIN"
+if [[ ${#names[@]} == 0 ]]; then
+  report "shutdown" "$here/shutdown.py" --mysqld "$MYSQLD" --plugin "$PLUGIN" --rounds "$rounds"
+fi
+printf '%s\n' "${summaries[@]}"
+exit $status

@@ -130,7 +130,7 @@ impl Seat<'_> {
 }
 
 /// Registers a detached session with its group's poller.
-fn arm(
+pub(crate) fn arm(
     pool: &Pool,
     owned: &Owned,
     register: fn(&dyn Poller, i32, Token) -> std::io::Result<()>,
@@ -152,7 +152,7 @@ fn arm(
 }
 
 /// Closes a detached session and frees its slot.
-fn close(pool: &Pool, owned: Owned, reason: CloseReason) {
+pub(crate) fn close(pool: &Pool, owned: Owned, reason: CloseReason) {
     let connection = pool.connections.get(owned.token()).expect("owned connections have slots");
     let group = pool.group(connection.group());
     let session = pool.connections.close(owned);
@@ -182,7 +182,7 @@ pub(crate) fn run_login(pool: &Arc<Pool>, id: ThreadId, parker: Arc<dyn Park>) {
     loop {
         done = match login.step(pool.clock.now(), done) {
             login::Want::Park { timeout } => {
-                login.parker().park(Some(timeout));
+                login.parker().park(timeout);
                 login::Done::Unparked
             }
             login::Want::Open { channel, .. } => {

@@ -12,6 +12,7 @@
 //! | [`driver`] | runs the step machines on real threads |
 //! | [`conn`] | connections: states, ownership, tokens |
 //! | [`poll`] | waiting for idle clients |
+//! | `sim` | the same scheduler in simulated time (feature `sim`) |
 //! | [`timer`], [`time`], [`sync`], [`config`] | small parts |
 //!
 //! # Lock order
@@ -39,6 +40,8 @@ pub mod host;
 pub mod login;
 pub mod poll;
 pub mod pool;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod sync;
 pub mod time;
 pub mod timer;

@@ -96,7 +96,7 @@ pub enum Want {
     /// Sleep until unparked.
     Park {
         /// How long at most.
-        timeout: Micros,
+        timeout: Option<Micros>,
     },
     /// Log the channel in.
     Open {
@@ -174,11 +174,12 @@ impl Login {
             return Want::Open { channel: waiting.channel, is_admin: waiting.is_admin };
         }
         if state.closed {
-            drop(state);
-            return self.exit();
+            self.pool.logins.threads.fetch_sub(1, Ordering::SeqCst);
+            return Want::Exit;
         }
         state.idle.push(Arc::clone(&self.parker));
-        Want::Park { timeout: IDLE_TIMEOUT }
+        let alone = self.pool.logins.threads.load(Ordering::SeqCst) == 1;
+        Want::Park { timeout: (!alone).then_some(IDLE_TIMEOUT) }
     }
 
     fn unparked(&mut self) -> Want {
@@ -187,16 +188,17 @@ impl Login {
             let position = state.idle.iter().position(|p| Arc::ptr_eq(p, &self.parker));
             position.map(|at| state.idle.remove(at)).is_some()
         };
-        // One thread stays for ever, so a login never waits for a thread to be made.
-        if timed_out && self.pool.logins.threads.load(Ordering::SeqCst) > 1 {
-            return self.exit();
+        if timed_out && self.retire() {
+            return Want::Exit;
         }
         self.next()
     }
 
-    fn exit(&self) -> Want {
-        self.pool.logins.threads.fetch_sub(1, Ordering::SeqCst);
-        Want::Exit
+    /// False for the last thread: it stays, so a login never waits for a thread to be made.
+    fn retire(&self) -> bool {
+        let fewer = |threads| if threads > 1 { Some(threads - 1) } else { None };
+        let threads = &self.pool.logins.threads;
+        threads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_ok()
     }
 
     /// Gives a new session its slot and its group.

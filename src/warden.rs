@@ -173,7 +173,7 @@ impl Warden {
         if now >= self.no_spawn_before
             && let Some((role, group)) = self.missing_thread(now)
         {
-            self.count_new_thread(role, group);
+            self.pool.count_new_thread(role, group);
             return Want::Spawn(role, group);
         }
         Want::Park { timeout: self.time_to_sleep(now) }
@@ -208,16 +208,6 @@ impl Warden {
 
     fn workers(&self) -> u32 {
         self.pool.groups().iter().map(|g| g.counters.workers.load(Ordering::SeqCst)).sum()
-    }
-
-    fn count_new_thread(&self, role: Role, group: GroupId) {
-        if role == Role::Login {
-            self.pool.logins.threads.fetch_add(1, Ordering::SeqCst);
-        } else {
-            let counters = &self.pool.group(group).counters;
-            counters.workers.fetch_add(1, Ordering::SeqCst);
-            counters.starting.fetch_add(1, Ordering::SeqCst);
-        }
     }
 
     fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) -> Option<Want> {

@@ -20,18 +20,34 @@ pub struct StartError;
 impl Pool {
     /// Starts the permanent threads: the warden, one login thread and one admin worker.
     pub fn start(self: &Arc<Self>) -> Result<(), StartError> {
-        self.logins.threads.fetch_add(1, Ordering::SeqCst);
-        let admin = self.admin_group();
-        admin.counters.workers.fetch_add(1, Ordering::SeqCst);
-        admin.counters.starting.fetch_add(1, Ordering::SeqCst);
-        let started = self.spawn(Role::Warden, 0)
-            && self.spawn(Role::Login, 0)
-            && self.spawn(Role::Worker, admin.id);
+        let started = self.permanent_threads().into_iter().all(|(role, group)| {
+            self.count_new_thread(role, group);
+            self.spawn(role, group)
+        });
         if started {
             return Ok(());
         }
         self.shutdown();
         Err(StartError)
+    }
+
+    pub(crate) fn permanent_threads(&self) -> [(Role, GroupId); 3] {
+        [(Role::Warden, 0), (Role::Login, 0), (Role::Worker, self.admin_group().id)]
+    }
+
+    /// Counts a thread that is about to be started.
+    pub(crate) fn count_new_thread(&self, role: Role, group: GroupId) {
+        match role {
+            Role::Warden => {}
+            Role::Login => {
+                self.logins.threads.fetch_add(1, Ordering::SeqCst);
+            }
+            Role::Worker => {
+                let counters = &self.group(group).counters;
+                counters.workers.fetch_add(1, Ordering::SeqCst);
+                counters.starting.fetch_add(1, Ordering::SeqCst);
+            }
+        }
     }
 
     /// Starts a thread that its counters count already; false if the host refused.

@@ -1,0 +1,57 @@
+//! The pool's invariants (`lib.rs`), checked while a simulation runs.
+
+use super::Simulation;
+use crate::admission::Credit;
+use crate::sync::Ordering;
+use crate::time::{Micros, Moment};
+
+/// Longest time that may pass while something waits and could be served.
+const PATIENCE: Micros = Micros(5_000);
+
+impl Simulation {
+    /// Invariant 3: credits in use are those that workers hold.
+    pub(super) fn check_always(&self) {
+        let workers = self.threads.iter().filter_map(|thread| thread.worker());
+        let held = workers.filter(|w| w.credit.get() == Credit::Held).count() as i64;
+        assert_eq!(self.pool.credits.used(), held, "credits in use and credits held differ");
+    }
+
+    /// Invariants 4 and 5: before time passes without any event, nothing waits that could run.
+    pub(super) fn check_before_time_passes(&self, next_event: Moment) {
+        if next_event.since(self.now()) < PATIENCE {
+            return;
+        }
+        for group in self.pool.groups() {
+            let may_run = group.is_admin || self.pool.credits.free() > 0;
+            let waits = group.queued() > 0 || self.kernel.has_events(group.id);
+            assert!(
+                !(may_run && waits),
+                "group {} waits until {next_event:?} though {} credits are free: {} queued, {} \
+                 pollers, {} parked, {} starting",
+                group.id,
+                self.pool.credits.free(),
+                group.queued(),
+                group.counters.pollers.load(Ordering::SeqCst),
+                group.counters.parked.load(Ordering::SeqCst),
+                group.counters.starting.load(Ordering::SeqCst),
+            );
+        }
+        assert_eq!(self.pool.logins.waiting(), 0, "a login waits for a thread");
+    }
+
+    /// Nothing is lost, and an idle pool has no threads beyond those it keeps and no timers.
+    pub(super) fn check_at_rest(&self) {
+        assert!(self.unfinished_clients().is_empty(), "clients {:?} wait for ever", {
+            self.unfinished_clients()
+        });
+        assert_eq!(self.server.open_sessions(), 0, "sessions left open");
+        assert!(self.pool.connections.is_empty(), "slots left in use");
+        assert_eq!(self.pool.credits.used(), 0, "credits left in use");
+        let keep = self.pool.settings.idle_workers_per_group();
+        for group in self.pool.groups() {
+            let workers = group.counters.workers.load(Ordering::SeqCst);
+            assert!(workers <= keep.max(1), "group {} keeps {workers} idle workers", group.id);
+            assert_eq!(group.counters.connections.load(Ordering::SeqCst), 0);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Random clients: they log in, send commands, think, break off, are killed or fall asleep.
+
+use super::server::{Command, Ended, Message};
+use super::{Event, Simulation};
+use crate::host::{Channel, CloseReason, Opened};
+use crate::time::{Micros, Moment};
+use rand::RngExt;
+use std::collections::VecDeque;
+
+pub(super) type ClientId = usize;
+
+/// What a run consists of.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// Ordinary thread groups.
+    pub groups: u32,
+    /// Concurrency limit at the start.
+    pub limit: u32,
+    /// Number of clients.
+    pub clients: usize,
+    /// Commands of each client.
+    pub commands: usize,
+    /// Rows that transactions fight for.
+    pub rows: u8,
+    /// Whether clients break off, are killed and fall asleep, and the limit is changed.
+    pub chaos: bool,
+}
+
+/// One client.
+pub(super) struct Client {
+    fd: i32,
+    is_admin: bool,
+    wait_timeout: Micros,
+    program: VecDeque<Command>,
+    next_number: u64,
+    /// The command that isn't answered yet, and when it was sent.
+    outstanding: Option<(u64, Moment)>,
+    /// It breaks off instead of sending its last command.
+    breaks_off: bool,
+    killed: bool,
+    gone: bool,
+}
+
+/// A command that is sent while its session times out may be lost, as with any server.
+const TIMEOUT_RACE: Micros = Micros(5_000);
+
+impl Simulation {
+    pub(super) fn add_clients(&mut self, workload: &Workload) {
+        for id in 0..workload.clients {
+            let client = self.new_client(workload);
+            self.clients.push(client);
+            let start = Micros(self.random.random_range(0..20_000));
+            self.schedule(start, Event::Client(id));
+            if workload.chaos && self.random.random_bool(0.3) {
+                let at = Micros(self.random.random_range(0..3_000_000));
+                self.schedule(at, Event::Kill(id));
+            }
+        }
+        if workload.chaos {
+            for _ in 0..3 {
+                let at = Micros(self.random.random_range(0..100_000));
+                let limit = self.random.random_range(1..=2 * workload.limit);
+                self.schedule(at, Event::SetLimit(limit));
+            }
+        }
+    }
+
+    fn new_client(&mut self, workload: &Workload) -> Client {
+        let mut program = VecDeque::new();
+        let mut in_transaction = false;
+        while program.len() < workload.commands {
+            let command = self.random_command(workload.rows, in_transaction);
+            in_transaction = match command {
+                Command::Lock(_) => true,
+                Command::Commit => false,
+                _ => in_transaction,
+            };
+            program.push_back(command);
+        }
+        program.push_back(Command::Quit);
+        let sleepy = workload.chaos && self.random.random_bool(0.2);
+        Client {
+            fd: self.kernel.new_socket(),
+            is_admin: self.random.random_bool(0.05),
+            wait_timeout: Micros::from_secs(if sleepy { 1 } else { 28_800 }),
+            program,
+            next_number: 0,
+            outstanding: None,
+            breaks_off: workload.chaos && self.random.random_bool(0.2),
+            killed: false,
+            gone: false,
+        }
+    }
+
+    fn random_command(&mut self, rows: u8, in_transaction: bool) -> Command {
+        match self.random.random_range(0..10) {
+            0 if !in_transaction => Command::Lock(self.random.random_range(0..rows)),
+            0 | 1 | 2 if in_transaction => Command::Commit,
+            3 => Command::Wait(Micros(self.random.random_range(50..5_000))),
+            4 if self.random.random_bool(0.1) => {
+                Command::Work(Micros(self.random.random_range(10_000..200_000)))
+            }
+            _ => Command::Work(Micros(self.random.random_range(20..500))),
+        }
+    }
+
+    pub(super) fn client_event(&mut self, id: ClientId) {
+        let now = self.moment();
+        let client = &mut self.clients[id];
+        if client.gone {
+            return;
+        }
+        if client.next_number == 0 && client.outstanding.is_none() {
+            let channel = Channel::from_raw(client.fd as usize);
+            let is_admin = client.is_admin;
+            self.pool.add_connection(channel, is_admin).expect("the pool is running");
+        }
+        let client = &mut self.clients[id];
+        let last = client.program.len() == 1;
+        if last && client.breaks_off {
+            self.kernel.end(client.fd);
+            return;
+        }
+        let Some(command) = client.program.pop_front() else { return };
+        client.next_number += 1;
+        client.outstanding = Some((client.next_number, now));
+        self.kernel.send(client.fd, Message { number: client.next_number, command });
+    }
+
+    pub(super) fn kill_event(&mut self, id: ClientId) {
+        let client = &mut self.clients[id];
+        if client.gone || client.killed {
+            return;
+        }
+        let fd = client.fd;
+        if self.server.is_open(fd) {
+            client.killed = true;
+            self.report.kills += 1;
+            let pool = std::sync::Arc::clone(&self.pool);
+            self.server.kill(fd, |token| pool.kill(token));
+        }
+    }
+
+    pub(super) fn log_in(&mut self, channel: Channel, is_admin: bool) -> Option<Opened> {
+        let client = self.client_of(channel.as_raw() as i32);
+        let wait_timeout = self.clients[client].wait_timeout;
+        Some(self.server.open(&channel, wait_timeout, is_admin))
+    }
+
+    fn client_of(&self, fd: i32) -> ClientId {
+        // Sockets are made in the order of the clients.
+        fd as ClientId
+    }
+
+    pub(super) fn command_begins(&mut self, fd: i32, message: Message) {
+        let client = &self.clients[self.client_of(fd)];
+        let Some((number, sent)) = client.outstanding else { return };
+        assert_eq!(number, message.number, "commands are executed in order");
+        let queueing = self.moment().since(sent);
+        self.report.longest_queueing = self.report.longest_queueing.max(queueing);
+    }
+
+    pub(super) fn answer(&mut self, fd: i32, message: Message) {
+        let id = self.client_of(fd);
+        let client = &mut self.clients[id];
+        if client.killed {
+            return;
+        }
+        let (number, _) = client.outstanding.take().expect("only commands are answered");
+        assert_eq!(number, message.number, "each command is answered once");
+        self.report.answered += 1;
+        let think = self.think_time(id);
+        self.schedule(think, Event::Client(id));
+    }
+
+    fn think_time(&mut self, id: ClientId) -> Micros {
+        let sleepy = self.clients[id].wait_timeout < Micros::from_secs(100);
+        match self.random.random_range(0..20) {
+            0 if sleepy => Micros(self.random.random_range(900_000..1_100_000)),
+            0..=2 => Micros(self.random.random_range(1_000..10_000)),
+            _ => Micros(self.random.random_range(5..200)),
+        }
+    }
+
+    pub(super) fn session_ended(&mut self, session: Ended) {
+        let now = self.moment();
+        let id = self.client_of(session.fd);
+        if session.reason == CloseReason::IdleTimeout {
+            self.report.timeouts += 1;
+        }
+        let client = &mut self.clients[id];
+        assert!(!client.gone, "a session ended twice");
+        client.gone = true;
+        let lost = client.outstanding.take().filter(|_| !client.killed);
+        if let Some((number, sent)) = lost {
+            let raced =
+                session.reason == CloseReason::IdleTimeout && now.since(sent) < TIMEOUT_RACE;
+            assert!(raced, "client {id}: command {number} was lost ({:?})", session.reason);
+        }
+    }
+
+    /// Clients that still wait for something.
+    pub(super) fn unfinished_clients(&self) -> Vec<ClientId> {
+        (0..self.clients.len()).filter(|id| !self.clients[*id].gone).collect()
+    }
+}

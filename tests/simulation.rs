@@ -1,0 +1,82 @@
+//! Random workloads in simulated time. `SEED=n` replays one seed; `SEEDS=n` runs more of them.
+#![cfg(feature = "sim")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use thread_pool_rs::sim::{Report, Simulation, Workload};
+use thread_pool_rs::time::Micros;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// Runs `workload(seed)` for many seeds; a failure names its seed.
+fn for_each_seed(seeds: u64, workload: impl Fn(u64) -> Workload) -> Vec<Report> {
+    let range = match number("SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("SEEDS").unwrap_or(seeds),
+    };
+    range
+        .map(|seed| {
+            let run = AssertUnwindSafe(|| Simulation::new(seed, &workload(seed)).run());
+            catch_unwind(run).unwrap_or_else(|panic| {
+                eprintln!("failed; replay with SEED={seed}");
+                std::panic::resume_unwind(panic)
+            })
+        })
+        .collect()
+}
+
+fn random_workload(seed: u64, chaos: bool) -> Workload {
+    Workload {
+        groups: [1, 1, 2, 3, 8][seed as usize % 5],
+        limit: [1, 2, 4, 3][seed as usize / 5 % 4],
+        clients: [2, 10, 40, 100][seed as usize / 20 % 4],
+        commands: 20,
+        rows: [1, 3, 50][seed as usize / 80 % 3],
+        chaos,
+    }
+}
+
+#[test]
+fn quiet_workloads_answer_every_command() {
+    let seeds = 240;
+    let reports = for_each_seed(seeds, |seed| random_workload(seed, false));
+    for (seed, report) in reports.iter().enumerate() {
+        let workload = random_workload(seed as u64, false);
+        if number("SEED").is_none() {
+            let commands = workload.clients as u64 * (workload.commands as u64 + 1);
+            assert_eq!(report.answered, commands, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn chaotic_workloads_lose_nothing() {
+    let reports = for_each_seed(360, |seed| random_workload(seed, true));
+    // The interesting things did happen.
+    if number("SEED").is_none() {
+        assert!(reports.iter().map(|r| r.kills).sum::<u64>() > 100);
+        assert!(reports.iter().map(|r| r.timeouts).sum::<u64>() > 20);
+    }
+}
+
+#[test]
+fn a_row_that_everybody_wants_locks_nobody_out() {
+    let reports = for_each_seed(40, |seed| Workload {
+        groups: 1 + seed as u32 % 3,
+        limit: 1,
+        clients: 60,
+        commands: 12,
+        rows: 1,
+        chaos: false,
+    });
+    let longest = reports.iter().map(|r| r.longest_queueing).max().unwrap();
+    assert!(longest < Micros::from_secs(5), "{longest:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let workload = random_workload(7, true);
+    let runs = [0, 1].map(|_| Simulation::new(7, &workload).run());
+    assert_eq!(format!("{:?}", runs[0]), format!("{:?}", runs[1]));
+}

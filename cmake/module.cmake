@@ -27,7 +27,8 @@ endfunction()
 
 if(RTP_IN_TREE)
   # The server's own macro sets includes, flags, output folder and installation.
-  MYSQL_ADD_PLUGIN(thread_pool_rs ${rtp_shim} MODULE_ONLY LINK_LIBRARIES rtp_core)
+  MYSQL_ADD_PLUGIN(thread_pool_rs ${rtp_shim} MODULE_ONLY
+    LINK_LIBRARIES extra::rapidjson rtp_core)
   rtp_finish_module("${CMAKE_BINARY_DIR}/runtime_output_directory/mysqld")
 elseif(MYSQL_SOURCE_DIR)
   # The server fills these pointers in; in a server tree they come from its library mysqlservices.

@@ -2,8 +2,7 @@
 # Usage: run_all.sh    (make test)
 # Builds the module and runs all tests, all steps even if one fails. Ends with one line of totals, and fails if a test did.
 set -euo pipefail
-readonly root=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/..
-cd "$root"
+cd "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/.."
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 readonly start=$SECONDS
@@ -35,6 +34,8 @@ count_totals() {
 
 # -------------------------------------------------------------------------------------------------
 
+c_interface() { ctest --test-dir "$build" --output-on-failure; }
+
 build_all() {
   make build
   # Also the tests of the C interface.
@@ -55,7 +56,7 @@ own_suite() {
 steps=(
   'build|step|build_all'
   'Rust tests|cargo|rust_tests'
-  'C interface and module check|ctest|ctest --test-dir "$build" --output-on-failure'
+  'C interface and module check|ctest|c_interface'
   'MTR, own suite|mtr|own_suite'
   "MTR, Oracle's suite|totals|tests/mtr/oracle_suite.sh"
   'client tests|totals|tests/clients/run_all.sh'

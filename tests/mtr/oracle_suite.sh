@@ -3,7 +3,7 @@
 # Runs those tests of Oracle's suite `thread_pool` that our pool passes (oracle_passing.txt, one name a line), and fails if
 # one of them doesn't pass any more. With --record runs the whole suite and rewrites the list.
 set -euo pipefail
-readonly here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly list=$here/oracle_passing.txt
 eval "$("$here/../env/env.sh")"
 output=$(mktemp)

@@ -38,6 +38,8 @@ pub mod ffi;
 pub mod group;
 pub mod host;
 pub mod login;
+#[cfg(all(test, loom))]
+mod model;
 pub mod poll;
 pub mod pool;
 #[cfg(feature = "sim")]

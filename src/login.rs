@@ -12,11 +12,12 @@ use std::sync::Arc;
 /// Most login threads. A login that waits for its client occupies one, for `connect_timeout`
 /// at most.
 pub const MAX_LOGIN_THREADS: u32 = 256;
-/// How long a channel waits for a login thread before the warden starts another one: a few
-/// ordinary logins.
-pub const LOGIN_GRACE: Micros = Micros(2_000);
+/// A further login thread is started when channels wait and no login has ended for this time:
+/// then all threads wait for clients. While logins succeed one after the other, more threads
+/// would only take the processors from running statements.
+pub const LOGIN_GRACE: Micros = Micros::from_millis(10);
 /// How long a login thread stays idle before it retires.
-const IDLE_TIMEOUT: Micros = Micros::from_secs(5);
+const IDLE_TIMEOUT: Micros = Micros::from_secs(1);
 
 struct Waiting {
     channel: Channel,
@@ -28,6 +29,8 @@ struct Waiting {
 struct State {
     waiting: VecDeque<Waiting>,
     idle: Vec<Arc<dyn Park>>,
+    /// When a thread last took a channel off the queue.
+    last_taken: Moment,
     closed: bool,
 }
 
@@ -41,19 +44,16 @@ pub struct Logins {
 }
 
 impl Logins {
-    /// How long the channel in front has been waiting; `None` if none waits.
-    pub fn oldest_wait(&self, now: Moment) -> Option<Micros> {
-        self.state.lock().waiting.front().map(|w| now.since(w.since))
+    /// True if channels wait and no thread has been free for [`LOGIN_GRACE`].
+    pub fn is_stuck(&self, now: Moment) -> bool {
+        let state = self.state.lock();
+        let Some(oldest) = state.waiting.front() else { return false };
+        now.since(oldest.since.max(state.last_taken)) >= LOGIN_GRACE
     }
 
     /// Number of channels that wait.
     pub fn waiting(&self) -> usize {
         self.state.lock().waiting.len()
-    }
-
-    /// True if a login thread has nothing to do.
-    pub fn has_idle_thread(&self) -> bool {
-        !self.state.lock().idle.is_empty()
     }
 
     /// Lets all idle threads look around and returns the channels that nobody will serve.
@@ -154,22 +154,23 @@ impl Login {
     /// What to do after `done`.
     pub fn step(&mut self, now: Moment, done: Done) -> Want {
         match done {
-            Done::Started | Done::Closed | Done::Opened(None) => self.next(),
-            Done::Unparked => self.unparked(),
+            Done::Started | Done::Closed | Done::Opened(None) => self.next(now),
+            Done::Unparked => self.unparked(now),
             Done::Opened(Some(opened)) => self.place(opened, now),
             Done::Armed => {
                 let pool = Arc::clone(&self.pool);
                 pool.dispatch(pool.group(self.group));
-                self.next()
+                self.next(now)
             }
             Done::NotArmed(owned, Armed::Refused) => Want::Close(owned, CloseReason::NoResource),
             Done::NotArmed(owned, _) => Want::Close(owned, CloseReason::Ended),
         }
     }
 
-    fn next(&mut self) -> Want {
+    fn next(&mut self, now: Moment) -> Want {
         let mut state = self.pool.logins.state.lock();
         if let Some(waiting) = state.waiting.pop_front() {
+            state.last_taken = now;
             self.is_admin = waiting.is_admin;
             return Want::Open { channel: waiting.channel, is_admin: waiting.is_admin };
         }
@@ -182,7 +183,7 @@ impl Login {
         Want::Park { timeout: (!alone).then_some(IDLE_TIMEOUT) }
     }
 
-    fn unparked(&mut self) -> Want {
+    fn unparked(&mut self, now: Moment) -> Want {
         let timed_out = {
             let mut state = self.pool.logins.state.lock();
             let position = state.idle.iter().position(|p| Arc::ptr_eq(p, &self.parker));
@@ -191,7 +192,7 @@ impl Login {
         if timed_out && self.retire() {
             return Want::Exit;
         }
-        self.next()
+        self.next(now)
     }
 
     /// False for the last thread: it stays, so a login never waits for a thread to be made.
@@ -227,7 +228,7 @@ impl Login {
         // Its first command came together with the login: no poller would report it.
         let pool = Arc::clone(&self.pool);
         pool.enqueue(pool.group(self.group), owned, now);
-        self.next()
+        self.next(now)
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::admission::{Credit, Credits};
 use crate::group::{Group, GroupId};
 use crate::host::{LogLevel, Role, Thread};
-use crate::login::{LOGIN_GRACE, MAX_LOGIN_THREADS};
+use crate::login::MAX_LOGIN_THREADS;
 use crate::poll::Events;
 use crate::pool::Pool;
 use crate::sync::{AtomicBool, Ordering, Park};
@@ -181,8 +181,9 @@ impl Warden {
 
     fn missing_thread(&self, now: Moment) -> Option<(Role, GroupId)> {
         let pool = &self.pool;
-        let starving = pool.logins.oldest_wait(now).is_some_and(|wait| wait >= LOGIN_GRACE);
-        if starving && pool.logins.threads.load(Ordering::SeqCst) < MAX_LOGIN_THREADS {
+        if pool.logins.is_stuck(now)
+            && pool.logins.threads.load(Ordering::SeqCst) < MAX_LOGIN_THREADS
+        {
             return Some((Role::Login, 0));
         }
         if self.admin_hungry_since.is_some_and(|since| now.since(since) >= TICK)

@@ -10,7 +10,7 @@ use crate::group::{Group, GroupId};
 use crate::host::{Armed, CloseReason, Outcome};
 use crate::poll::{BATCH, Events};
 use crate::pool::Pool;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Park};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Park, told_before_looking};
 use crate::time::{Micros, Moment};
 use std::sync::Arc;
 
@@ -305,6 +305,7 @@ impl Worker {
         self.announce();
         self.give_credit_back();
         // Announced first, looked afterwards: whoever queues work does it the other way round.
+        told_before_looking();
         let group = self.group();
         if group.is_admin {
             if group.queued() > 0 {
@@ -406,6 +407,7 @@ impl Worker {
             group.counters.parked.store(state.parked(), Ordering::SeqCst);
         }
         // Parked first, looked afterwards: whoever frees a credit does it the other way round.
+        told_before_looking();
         let useful =
             self.pool.credits.free() > 0 && self.pool.hungry_group(self.shared.group).is_some();
         if useful || self.pool.is_stopping() {

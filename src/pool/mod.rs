@@ -13,7 +13,7 @@ use crate::group::{Group, GroupId, Priority};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
 use crate::poll::Poller;
-use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Park};
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Park, told_before_looking};
 use crate::time::{Clock, Micros, Moment};
 use crate::timer::Deadlines;
 use crate::warden::WardenLink;
@@ -189,6 +189,7 @@ impl Pool {
     /// To be called after credits were given back: lets somebody use them. `near` is the group
     /// to look at first.
     pub(crate) fn credits_freed(&self, near: GroupId) {
+        told_before_looking();
         if self.credits.free() > 0
             && let Some(group) = self.hungry_group(near)
         {
@@ -199,6 +200,7 @@ impl Pool {
     /// Wakes a worker of the group if something waits there and one may run. False if there's
     /// none to wake: one must be started.
     pub(crate) fn wake_for(&self, group: &Group) -> bool {
+        told_before_looking();
         if !group.is_hungry() || !(group.is_admin || self.credits.free() > 0) {
             return true;
         }

@@ -21,10 +21,29 @@ pub(crate) use loom::sync::atomic::{
 #[cfg(loom)]
 pub(crate) use self::model::Mutex;
 
+/// Stands between "tell the others" and "look at what they told" (`group/README.md`): what this
+/// thread wrote before is seen by whoever this thread doesn't see. Sequentially consistent
+/// operations on both sides give that by themselves, so production needs no instruction here;
+/// loom knows sequential consistency of fences only.
+#[cfg(not(loom))]
+pub(crate) fn told_before_looking() {}
+
+/// See the other one.
+#[cfg(loom)]
+pub(crate) fn told_before_looking() {
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}
+
 #[cfg(loom)]
 mod model {
     /// loom's mutex with parking_lot's signature (no poisoning).
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T: Default> Default for Mutex<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {

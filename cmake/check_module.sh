@@ -32,10 +32,10 @@ has() { grep -qE "$1" <<<"$dynamic"; }
 difference=$(diff <(symbols --defined-only "$module") <(printf '%s\n' "$exported") || true)
 [[ -z $difference ]] || complain "the exported symbols aren't the agreed ones:"$'\n'"$difference"
 
-for library in $(awk '/NEEDED/ { gsub(/[][]/, "", $NF); print $NF }' <<<"$dynamic"); do
+while read -r library; do
   # The dynamic loader is needed for __tls_get_addr; its name depends on the architecture.
   [[ $library == ld-linux* || " $libraries " == *" $library "* ]] || complain "needs an unexpected library: $library"
-done
+done < <(awk '/NEEDED/ { gsub(/[][]/, "", $NF); print $NF }' <<<"$dynamic")
 
 # The server maps modules with RTLD_NOW: one unknown symbol and it starts without the pool.
 needed=$(nm -D -P --undefined-only "$module" | awk '$2 == "U" { sub(/@.*/, "", $1); print $1 }' | sort -u)

@@ -2,7 +2,8 @@
 # Usage: check_module_test.sh
 # Shows that each check of cmake/check_module.sh can fail: builds small modules that break one rule each.
 set -euo pipefail
-readonly root=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/../..
+root=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")/../..")
+readonly root
 readonly check=$root/cmake/check_module.sh
 readonly compiler=${CXX:-g++}
 work=$(mktemp -d)
@@ -19,6 +20,7 @@ int internal() { return server_function(); }
 }
 EOF
 echo 'extern "C" int server_function() { return 0; }' >server.cc
+# shellcheck disable=SC2054 # the commas are for the linker
 readonly rules=(-Wl,-z,nodelete,-z,relro,-z,now,--as-needed,--build-id "-Wl,--version-script=$root/cmake/exports.map")
 "$compiler" -shared -fPIC server.cc -o server.so
 echo 'extern "C" int other_function() { return 0; }' >other.cc

@@ -51,6 +51,16 @@ fn quiet_workloads_answer_every_command() {
 }
 
 #[test]
+fn a_free_credit_is_used_at_once() {
+    let seeds = 240;
+    let reports = for_each_seed(seeds, |seed| random_workload(seed, seed % 2 == 0));
+    let longest = reports.iter().map(|r| r.longest_waste).max().unwrap();
+    // A handful of steps of two threads, each of which may be preempted for 0.4 ms.
+    // The warden alone would take its tick of 2 ms and more.
+    assert!(longest < Micros(1_900), "{longest:?}");
+}
+
+#[test]
 fn chaotic_workloads_lose_nothing() {
     let reports = for_each_seed(360, |seed| random_workload(seed, true));
     // The interesting things did happen.

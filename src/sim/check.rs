@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use crate::admission::Credit;
+use crate::group::Group;
 use crate::sync::Ordering;
 use crate::time::{Micros, Moment};
 
@@ -14,6 +15,19 @@ impl Simulation {
         let workers = self.threads.iter().filter_map(|thread| thread.worker());
         let held = workers.filter(|w| w.credit.get() == Credit::Held).count() as i64;
         assert_eq!(self.pool.credits.used(), held, "credits in use and credits held differ");
+    }
+
+    /// How long work has been waiting for a worker although a credit was free.
+    pub(super) fn note_waste(&mut self, next_event: Moment) {
+        let pool = &self.pool;
+        let waits = |group: &Group| group.queued() > 0 || self.kernel.has_events(group.id);
+        let wasted = pool.credits.free() > 0 && pool.ordinary_groups().iter().any(waits);
+        if !wasted {
+            self.wasted_since = None;
+            return;
+        }
+        let since = *self.wasted_since.get_or_insert(self.kernel.now());
+        self.report.longest_waste = self.report.longest_waste.max(next_event.since(since));
     }
 
     /// Invariants 4 and 5: before time passes without any event, nothing waits that could run.

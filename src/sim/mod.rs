@@ -55,6 +55,8 @@ pub struct Report {
     pub kills: u64,
     /// Longest time from a command's arrival to the begin of its execution.
     pub longest_queueing: Micros,
+    /// Longest time that work waited for a worker although a credit was free.
+    pub longest_waste: Micros,
     /// Most threads at one time.
     pub most_threads: usize,
     /// Simulated time at the end.
@@ -72,6 +74,7 @@ pub struct Simulation {
     events: BinaryHeap<Reverse<(Moment, u64, Event)>>,
     /// Orders events of the same moment.
     sequence: u64,
+    wasted_since: Option<Moment>,
     report: Report,
 }
 
@@ -98,6 +101,7 @@ impl Simulation {
             random: StdRng::seed_from_u64(seed),
             events: BinaryHeap::new(),
             sequence: 0,
+            wasted_since: None,
             report: Report::default(),
         };
         for (role, group) in this.pool.permanent_threads() {
@@ -112,6 +116,7 @@ impl Simulation {
     pub fn run(mut self) -> Report {
         while let Some(Reverse((at, _, event))) = self.events.pop() {
             assert!(at < END_OF_TIME, "the pool never comes to rest: {event:?} at {at:?}");
+            self.note_waste(at);
             self.check_before_time_passes(at);
             self.kernel.set_now(at);
             match event {
@@ -161,7 +166,7 @@ impl Simulation {
     /// The time that one step takes: mostly a few microseconds, rarely a preemption.
     fn jitter(&mut self) -> Micros {
         if self.random.random_bool(0.01) {
-            Micros(self.random.random_range(100..1_500))
+            Micros(self.random.random_range(50..400))
         } else {
             Micros(self.random.random_range(0..20))
         }

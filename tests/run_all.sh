@@ -56,14 +56,13 @@ own_suite() {
 steps=(
   'build|step|build_all'
   'Rust tests|cargo|rust_tests'
+  'loom models|cargo|tests/loom.sh'
   'C interface and module check|ctest|c_interface'
   'MTR, own suite|mtr|own_suite'
   "MTR, Oracle's suite|totals|tests/mtr/oracle_suite.sh"
   'client tests|totals|tests/clients/run_all.sh'
   'shutdown under load|totals|tests/acceptance.py 5'
 )
-# Until the models exist.
-[[ ! -x tests/loom.sh ]] || steps+=('loom models|cargo|tests/loom.sh')
 
 passed=0 failed=0 skipped=0 summary=()
 run_step() {

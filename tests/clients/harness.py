@@ -66,6 +66,16 @@ def resident_kib(pid):
     return 0
 
 
+def end_remaining_sessions():
+    """Kills what a failed test has left, so that later tests don't fail with it."""
+    others = "FROM performance_schema.processlist WHERE id <> CONNECTION_ID() AND command <> 'Daemon'"
+    with Target.connect(Address(port=Target.admin_port) if Target.admin_port else None) as control:
+        for (thread_id,) in control.query(f"SELECT id {others}").rows:
+            with contextlib.suppress(ServerError):
+                control.query(f"KILL {thread_id}")
+        wait_until(lambda: control.value(f"SELECT COUNT(*) {others}") == "0", "killed sessions are gone")
+
+
 class ServerTest(unittest.TestCase):
     """A test with a session `self.control` that watches and cleans up.
 
@@ -73,6 +83,7 @@ class ServerTest(unittest.TestCase):
     """
 
     def setUp(self):
+        self.addCleanup(end_remaining_sessions)
         self.control = Target.connect()
         self.addCleanup(self.control.close)
         self._connections = contextlib.ExitStack()

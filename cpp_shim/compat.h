@@ -38,14 +38,21 @@
 #error "thread_pool_rs is written for MySQL 9.7"
 #endif
 
+// Where the performance schema keeps the instrumentation of the running thread
+// (storage/perfschema/pfs.h, which itself can't be included outside of the server's build).
+struct PFS_thread;
+extern thread_local PFS_thread *THR_PFS;
+
 // The pool passes what the performance schema knows about a thread around as a pointer that is
 // null when the performance schema is off or full.
 namespace rtp {
 
 inline PSI_thread *psi_current() { return PSI_THREAD_CALL(get_thread)(); }
 
-// Also renames the operating system's thread, unless `psi` is null (storage/perfschema/pfs.cc).
-inline void psi_make_current(PSI_thread *psi) { PSI_THREAD_CALL(set_thread)(psi); }
+// What the server's set_thread does, except that it also gives the operating system's thread the
+// name of the instrumentation: one system call for each change of session, of which a statement
+// needs four. So a worker keeps its own name for the operating system.
+inline void psi_make_current(PSI_thread *psi) { THR_PFS = reinterpret_cast<PFS_thread *>(psi); }
 
 }  // namespace rtp
 

@@ -27,7 +27,7 @@ void attach(THD *thd, const char *local) {
 }
 
 // Leaves no instrumentation current: what the thread does between sessions must not be charged to a
-// user, and going back to the thread's own would cost a second renaming system call per change.
+// user.
 void detach(THD *thd) {
   reset_thread_globals(thd);
   psi_make_current(nullptr);

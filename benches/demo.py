@@ -2,8 +2,9 @@
 """Usage: demo.py    (make demo)
 
 Shows what the pool does: two servers with the same data, one without a pool and one that loads it from its my.cnf,
-under sysbench in turn. Ends with a table, and with 0 only if no client met an error and 1,000 busy connections ran on fewer
-than 100 threads of the server with the pool. Leaves nothing running or behind.
+under sysbench in turn. Ends with a table, and with 0 only if no client met an error and 1,000 busy connections ran on
+fewer than 100 threads of the server with the pool. (A burst of logins may take more for a moment: that is shown, not
+judged.) Leaves nothing running or behind.
 """
 
 import re
@@ -22,6 +23,8 @@ ROUNDS = 2
 SECONDS = 5
 MOST_THREADS = 99
 SAMPLE_SECONDS = 0.25
+# After the last login; threads that were there for the logins end within this time.
+SETTLE_SECONDS = 1.5
 
 
 class Cell:
@@ -33,13 +36,19 @@ class Cell:
         self.deadlocks = 0
         self.errors = 0
         self.threads = 0
+        self.peak_threads = 0
 
-    def add(self, output, threads):
+    def add_threads(self, threads, busy):
+        """One sample. `busy`: all clients have been at work for a while."""
+        self.peak_threads = max(self.peak_threads, threads)
+        if busy:
+            self.threads = max(self.threads, threads)
+
+    def add(self, output):
         self.tps.append(number(r"transactions:\s+\d+\s+\(([\d.]+) per sec", output))
         self.p95.append(number(r"95th percentile:\s+([\d.]+)", output))
         self.deadlocks += int(number(r"ignored errors:\s+(\d+)", output))
         self.errors += int(number(r"reconnects:\s+(\d+)", output))
-        self.threads = max(self.threads, threads)
 
     @property
     def mean_tps(self):
@@ -80,16 +89,19 @@ def check_handling(server, expected):
     with mysql_wire.Connection(server.address()) as connection:
         rows = connection.query("SHOW VARIABLES LIKE 'thread_handling'").rows
     if rows != [["thread_handling", expected]]:
-        raise load.Failure(f"SHOW VARIABLES LIKE 'thread_handling' says {rows} instead of {expected}:\n{server.log.read_text()}")
+        log = server.log.read_text(errors="replace")
+        raise load.Failure(f"SHOW VARIABLES LIKE 'thread_handling' says {rows} instead of {expected}:\n{log}")
 
 
 def measure(server, workload, connections, cell):
-    """One run. The most threads that the server had meanwhile also counts those that only log clients in."""
-    threads = 0
+    """One run, added to the cell."""
+    settled = None
     with load.Sysbench(server, workload, connections=connections, seconds=SECONDS) as sysbench:
         while sysbench.running(SAMPLE_SECONDS):
-            threads = max(threads, server.threads())
-        cell.add(sysbench.result(), threads)
+            if settled is None and sysbench.started():
+                settled = time.monotonic() + SETTLE_SECONDS
+            cell.add_threads(server.threads(), settled is not None and time.monotonic() > settled)
+        cell.add(sysbench.result())
 
 
 def run_all(plain, pool):
@@ -105,18 +117,20 @@ def run_all(plain, pool):
 
 def report(lines):
     load.say("")
-    load.say(f"Mean of {ROUNDS} runs of {SECONDS} s each; latencies in ms; threads = the most that the server had.")
+    load.say(f"Mean of {ROUNDS} runs of {SECONDS} s each; latencies in ms; threads = the most that the server had while all were at work.")
     load.say("Deadlocks are part of oltp_read_write: InnoDB rolls a transaction back and sysbench begins another. Errors are")
     load.say("lost connections; any other error ends the demo.")
     load.say("")
-    load.say("                         |         without a pool          |          with the pool          |       |  deadlocks    |")
-    load.say("workload          conns  |      TPS     p95 ms   threads   |      TPS     p95 ms   threads   | ratio | without  with | errors")
-    load.say("-" * 120)
+    half = f" | {'TPS':>8} {'p95 ms':>9} {'threads':>8}"
+    load.say(f"{'':25} | {'without a pool':^27} | {'with the pool':^27} |       | {'deadlocks':^14} |")
+    load.say(f"{'workload':17}{'clients':>8}{half}{half} | ratio | {'without':>7} {'with':>6} | errors")
+    load.say("-" * 113)
     for workload, connections, plain, pool in lines:
         load.say(
-            f"{workload:17} {connections:6,} "
-            + "".join(f" | {cell.mean_tps:8,.0f} {cell.mean_p95:10,.2f} {cell.threads:9,}  " for cell in (plain, pool))
-            + f" | {pool.mean_tps / plain.mean_tps:5.2f} | {plain.deadlocks:7,} {pool.deadlocks:5,} | {plain.errors + pool.errors:6,}"
+            f"{workload:17} {connections:7,}"
+            + "".join(f" | {cell.mean_tps:8,.0f} {cell.mean_p95:9,.2f} {cell.threads:8,}" for cell in (plain, pool))
+            + f" | {pool.mean_tps / plain.mean_tps:5.2f} | {plain.deadlocks:7,} {pool.deadlocks:6,}"
+            + f" | {plain.errors + pool.errors:6,}"
         )
     load.say("")
 
@@ -125,10 +139,15 @@ def judge(lines):
     errors = sum(plain.errors + pool.errors for _, _, plain, pool in lines)
     if errors:
         raise load.Failure(f"{errors} connections were lost")
-    busiest = max(pool.threads for _, connections, _, pool in lines if connections == max(CONNECTIONS))
-    if busiest > MOST_THREADS:
-        raise load.Failure(f"the server with the pool had {busiest} threads at {max(CONNECTIONS):,} connections, more than {MOST_THREADS}")
-    load.say(f"No client met an error. With {max(CONNECTIONS):,} busy connections the server with the pool had {busiest} threads.")
+    crowded = [pool for _, connections, _, pool in lines if connections == max(CONNECTIONS)]
+    busiest = max(pool.threads for pool in crowded)
+    load.say(
+        f"With {max(CONNECTIONS):,} busy connections the server with the pool had {busiest} threads; "
+        f"up to {max(pool.peak_threads for pool in crowded)} while all of them logged in at once."
+    )
+    if not 0 < busiest <= MOST_THREADS:
+        raise load.Failure(f"the server with the pool may have at most {MOST_THREADS} threads")
+    load.say("No client met an error.")
 
 
 def demo(folder, values):

@@ -140,6 +140,10 @@ class Sysbench:
         except subprocess.TimeoutExpired:
             return True
 
+    def started(self):
+        """Whether all clients are connected and at work."""
+        return b"Threads started!" in os.pread(self.output.fileno(), 1 << 16, 0)
+
     def result(self):
         """The output of a run that succeeded; waits for its end."""
         code = self.process.wait()

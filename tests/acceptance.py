@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Usage: acceptance.py [TIMES]    (default 20)
 
-kill -TERM in the middle of a run of sysbench with 1,000 connections ends the server with the pool with exit code 0 within
-10 seconds, each TIMES. Prints how long it took, and totals.
+kill -TERM in the middle of a run of sysbench with 1,000 connections ends the server with the pool with exit code 0
+within 10 seconds, each of TIMES times. Prints how long it took, and totals.
 """
 
 import pathlib

@@ -114,15 +114,18 @@ bool is_pool_admin(THD *thd) {
 // ---------------------------------------------------------------------------------------------
 // End
 
+// A telemetry component keeps its data in the session, where end_connection would free it.
+void end_telemetry(PSI_thread *psi) {
+  if (psi != nullptr) PSI_THREAD_CALL(abort_telemetry)(psi);
+}
+
 // What all ends of a session have in common. The session is attached.
 void destroy(THD *thd) {
   PSI_thread *psi = thd_get_psi(thd);
+  end_telemetry(psi);
   close_connection(thd, 0, false, false);
   thd->get_stmt_da()->reset_diagnostics_area();
-  if (psi != nullptr) {
-    PSI_THREAD_CALL(abort_telemetry)(psi);
-    PSI_THREAD_CALL(set_thread_THD)(psi, nullptr);
-  }
+  PSI_THREAD_CALL(set_thread_THD)(psi, nullptr);
   destroy_thd(thd, false);
   psi_make_current(nullptr);
   PSI_THREAD_CALL(delete_thread)(psi);
@@ -253,6 +256,7 @@ void session_close(void *, rtp_session *session, uint32_t reason) noexcept {
   thd_unlock_data(thd);
   thd_set_net_read_write(thd, 0);
   if (thd_connection_alive(thd)) tell_reason(thd, reason);
+  end_telemetry(thd_get_psi(thd));
   end_connection(thd);
   destroy(thd);
 }

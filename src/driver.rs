@@ -169,7 +169,7 @@ fn poll_for_events(
     parker: &dyn Park,
 ) {
     if let Err(error) = poller.wait(events, max, timeout) {
-        let text = format!("thread_pool: waiting for clients failed: {error}; trying again");
+        let text = format!("Waiting for clients failed: {error}; trying again");
         pool.host.log(LogLevel::Error, &text);
         parker.park(Some(POLL_ERROR_PAUSE));
     }

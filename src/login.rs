@@ -10,12 +10,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Most login threads. A login that waits for its client occupies one, for `connect_timeout`
-/// at most.
-pub const MAX_LOGIN_THREADS: u32 = 256;
-/// A further login thread is started when channels wait and no login has ended for this time:
-/// then all threads wait for clients. While logins succeed one after the other, more threads
-/// would only take the processors from running statements.
-pub const LOGIN_GRACE: Micros = Micros::from_millis(10);
+/// at most, as it occupies a thread without a pool.
+const MAX_THREADS: u32 = 8_192;
+/// Further login threads are started when channels wait and no thread has been free for this
+/// time: then all of them wait for clients. While logins succeed one after the other, more
+/// threads would only take the processors from running statements.
+const GRACE: Micros = Micros::from_millis(10);
+/// The number of threads is doubled then, but no more than this are started at once.
+const LARGEST_STEP: u32 = 256;
 /// How long a login thread stays idle before it retires.
 const IDLE_TIMEOUT: Micros = Micros::from_secs(1);
 
@@ -44,11 +46,15 @@ pub struct Logins {
 }
 
 impl Logins {
-    /// True if channels wait and no thread has been free for [`LOGIN_GRACE`].
-    pub fn is_stuck(&self, now: Moment) -> bool {
+    /// How many login threads there should be.
+    pub(crate) fn threads_wanted(&self, now: Moment) -> u32 {
+        let threads = self.threads.load(Ordering::SeqCst);
         let state = self.state.lock();
-        let Some(oldest) = state.waiting.front() else { return false };
-        now.since(oldest.since.max(state.last_taken)) >= LOGIN_GRACE
+        let Some(oldest) = state.waiting.front() else { return threads };
+        if now.since(oldest.since.max(state.last_taken)) < GRACE {
+            return threads;
+        }
+        (threads + threads.clamp(1, LARGEST_STEP)).min(MAX_THREADS)
     }
 
     /// Number of channels that wait.
@@ -236,7 +242,7 @@ impl Pool {
     /// Line for the error log when all slots are in use.
     pub(crate) fn log_no_slot(&self) {
         let text = format!(
-            "thread_pool: {} connections are the most that the pool can hold; the new one was \
+            "{} connections are the most that the pool can hold; the new one was \
              closed. Lower max_connections to below that number.",
             crate::conn::MAX_CONNECTIONS
         );

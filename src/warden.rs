@@ -5,7 +5,6 @@
 use crate::admission::{Credit, Credits};
 use crate::group::{Group, GroupId};
 use crate::host::{LogLevel, Role, Thread};
-use crate::login::MAX_LOGIN_THREADS;
 use crate::poll::Events;
 use crate::pool::Pool;
 use crate::sync::{AtomicBool, Ordering, Park};
@@ -21,8 +20,8 @@ const LINGER: Micros = Micros::from_millis(50);
 const RECHECK: Micros = Micros::from_secs(1);
 /// After a thread couldn't be started, the next try comes this much later.
 const SPAWN_PAUSE: Micros = Micros::from_millis(100);
-/// Most workers of one pool. Each session that waits for a lock occupies one.
-pub const MAX_WORKERS: u32 = 16_384;
+/// How long a session that holds locks waits for a credit before it runs beyond the limit.
+const HOLDER_PATIENCE: Micros = Micros(2_000);
 
 /// How other threads reach the warden.
 pub struct WardenLink {
@@ -103,6 +102,7 @@ pub struct Warden {
     /// Groups that this look must still poll.
     to_poll: Vec<GroupId>,
     saturated_at: Option<Moment>,
+    login_threads_wanted: u32,
     /// Since when the admin group has been without a free worker.
     admin_hungry_since: Option<Moment>,
     no_spawn_before: Moment,
@@ -117,6 +117,7 @@ impl Warden {
             pool,
             to_poll: Vec::new(),
             saturated_at: None,
+            login_threads_wanted: 0,
             admin_hungry_since: None,
             no_spawn_before: Moment::default(),
             last_spawn_complaint: None,
@@ -142,12 +143,14 @@ impl Warden {
     fn look(&mut self, now: Moment) {
         self.pool.warden.kicked.store(false, Ordering::SeqCst);
         self.expire_idle(now);
+        self.login_threads_wanted = self.pool.logins.threads_wanted(now);
         let pool = Arc::clone(&self.pool);
-        if pool.credits.free() <= 0 {
+        if self.is_saturated() {
             self.saturated_at = Some(now);
             self.take_stalled_credits(now);
             let unpolled = pool.ordinary_groups().iter().filter(|g| g.is_unpolled());
             self.to_poll.extend(unpolled.map(|g| g.id));
+            pool.ordinary_groups().iter().for_each(|group| self.grant(group, now));
         }
         for group in pool.groups() {
             pool.wake_for(group);
@@ -157,6 +160,25 @@ impl Warden {
         } else {
             None
         };
+    }
+
+    /// Whether work that waits can't be helped by waking or starting a worker.
+    fn is_saturated(&self) -> bool {
+        let all_workers_busy = || self.pool.ordinary_groups().iter().any(Self::lacks_worker);
+        self.pool.credits.free() <= 0
+            || self.workers() >= self.pool.settings.max_workers() && all_workers_busy()
+    }
+
+    /// Lets sessions that hold locks run beyond the limit when they have waited: whoever has the
+    /// credits may be waiting for them in a way that the server doesn't report.
+    fn grant(&self, group: &Group, now: Moment) {
+        let waiting = group.state.lock().high_waiting(now, HOLDER_PATIENCE);
+        group.counters.grants.store(waiting, Ordering::SeqCst);
+        for _ in 0..waiting {
+            if !self.pool.wake_worker(group) {
+                break;
+            }
+        }
     }
 
     /// The next thing that needs the driver.
@@ -181,9 +203,7 @@ impl Warden {
 
     fn missing_thread(&self, now: Moment) -> Option<(Role, GroupId)> {
         let pool = &self.pool;
-        if pool.logins.is_stuck(now)
-            && pool.logins.threads.load(Ordering::SeqCst) < MAX_LOGIN_THREADS
-        {
+        if self.login_threads_wanted > pool.logins.threads.load(Ordering::SeqCst) {
             return Some((Role::Login, 0));
         }
         if self.admin_hungry_since.is_some_and(|since| now.since(since) >= TICK)
@@ -191,11 +211,10 @@ impl Warden {
         {
             return Some((Role::Worker, pool.admin_group().id));
         }
-        if pool.credits.free() <= 0 || self.workers() >= MAX_WORKERS {
-            return None;
-        }
-        let group = pool.ordinary_groups().iter().find(|g| Self::lacks_worker(g))?;
-        Some((Role::Worker, group.id))
+        let holder_waits = |group: &&Group| group.counters.grants.load(Ordering::SeqCst) > 0;
+        let mut groups = pool.ordinary_groups().iter().filter(|g| Self::lacks_worker(g));
+        let group = if self.is_saturated() { groups.find(holder_waits) } else { groups.next() };
+        Some((Role::Worker, group?.id))
     }
 
     /// Something waits in the group, and no worker of it is idle or on its way.
@@ -219,6 +238,7 @@ impl Warden {
         }
         if role == Role::Login {
             self.pool.logins.threads.fetch_sub(1, Ordering::SeqCst);
+            self.login_threads_wanted = 0;
         } else {
             let counters = &self.pool.group(group).counters;
             counters.workers.fetch_sub(1, Ordering::SeqCst);
@@ -231,7 +251,7 @@ impl Warden {
             return None;
         }
         self.last_spawn_complaint = Some(now);
-        let text = "thread_pool: the operating system refused a new thread; connections wait for \
+        let text = "The operating system refused a new thread; connections wait for \
                     the existing ones. Raise the limits on processes and memory.";
         Some(Want::Log(LogLevel::Warning, text.to_owned()))
     }
@@ -274,9 +294,10 @@ impl Warden {
                     continue;
                 }
                 let deadline = connection.idle_deadline();
-                let expired = deadline <= now && connection.expire(token);
+                let is_due = deadline <= now;
+                let expired = is_due && connection.expire(token);
                 if !expired {
-                    let again = deadline.max(now + RECHECK);
+                    let again = if is_due { now + RECHECK } else { deadline };
                     connection.set_timer_at(again);
                     timers.add(again, token);
                 }
@@ -299,7 +320,7 @@ impl Warden {
         pool.warden.watching.store(busy, Ordering::SeqCst);
         // Told first, looked afterwards: a worker that took the last credit before it could see
         // the flag is seen here.
-        if busy || pool.credits.free() <= 0 {
+        if busy || self.is_saturated() {
             return Some(TICK);
         }
         let blocked = (now < self.no_spawn_before).then(|| self.no_spawn_before.since(now));

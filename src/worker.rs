@@ -213,6 +213,9 @@ impl Worker {
                 return self.exit();
             }
             if !self.admit() {
+                if let Some((owned, marks)) = self.take_granted() {
+                    return self.begin(owned, marks, now);
+                }
                 match self.park() {
                     Some(want) => return want,
                     None => continue,
@@ -222,6 +225,7 @@ impl Worker {
                 return Want::Poll { max: BATCH, timeout: Some(Micros(0)) };
             }
             if let Some((owned, marks)) = self.take_queued(now) {
+                self.pool.credits_freed(self.shared.group);
                 return self.begin(owned, marks, now);
             }
             if let Some(want) = self.poll(now) {
@@ -241,6 +245,23 @@ impl Worker {
             self.pool.warden.note_admission(&self.pool.credits);
         }
         admitted
+    }
+
+    /// Without a free credit: a session that holds locks and that the warden lets run beyond the
+    /// limit.
+    fn take_granted(&mut self) -> Option<(Owned, Marks)> {
+        let group = self.group();
+        if !group.take_grant() {
+            return None;
+        }
+        let job = self.pool.pop_high(group)?;
+        self.overdraw();
+        Some(job)
+    }
+
+    fn overdraw(&self) {
+        self.pool.credits.acquire_overdraft();
+        self.shared.credit.replace(Credit::Held);
     }
 
     /// Whether the credit survived the last statement; one that the warden took is forgotten.
@@ -508,8 +529,7 @@ impl Worker {
             if !self.outcome.holds_locks {
                 return Want::Detach(owned);
             }
-            self.pool.credits.acquire_overdraft();
-            self.shared.credit.replace(Credit::Held);
+            self.overdraw();
         }
         self.execute(owned, now)
     }

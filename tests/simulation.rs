@@ -30,6 +30,8 @@ fn random_workload(seed: u64, chaos: bool) -> Workload {
     Workload {
         groups: [1, 1, 2, 3, 8][seed as usize % 5],
         limit: [1, 2, 4, 3][seed as usize / 5 % 4],
+        max_workers: 1_000,
+        longest_preemption: Micros(400),
         clients: [2, 10, 40, 100][seed as usize / 20 % 4],
         commands: 20,
         rows: [1, 3, 50][seed as usize / 80 % 3],
@@ -61,6 +63,14 @@ fn a_free_credit_is_used_at_once() {
 }
 
 #[test]
+fn threads_that_lose_their_processor_for_long_lose_no_wake_up() {
+    for_each_seed(240, |seed| Workload {
+        longest_preemption: Micros::from_millis(200),
+        ..random_workload(seed, true)
+    });
+}
+
+#[test]
 fn chaotic_workloads_lose_nothing() {
     let reports = for_each_seed(360, |seed| random_workload(seed, true));
     // The interesting things did happen.
@@ -68,6 +78,8 @@ fn chaotic_workloads_lose_nothing() {
         assert!(reports.iter().map(|r| r.kills).sum::<u64>() > 100);
         assert!(reports.iter().map(|r| r.timeouts).sum::<u64>() > 20);
     }
+    let latest = reports.iter().map(|r| r.latest_timeout).max().unwrap();
+    assert!(latest < Micros::from_millis(100), "a session timed out {latest:?} too late");
 }
 
 #[test]
@@ -75,13 +87,20 @@ fn a_row_that_everybody_wants_locks_nobody_out() {
     let reports = for_each_seed(40, |seed| Workload {
         groups: 1 + seed as u32 % 3,
         limit: 1,
+        max_workers: 8,
+        longest_preemption: Micros(400),
         clients: 60,
         commands: 12,
         rows: 1,
         chaos: false,
     });
-    let longest = reports.iter().map(|r| r.longest_queueing).max().unwrap();
-    assert!(longest < Micros::from_secs(5), "{longest:?}");
+    for report in &reports {
+        let longest = report.longest_holder_queueing;
+        assert!(longest < Micros::from_millis(10), "a lock holder waited {longest:?}");
+        assert!(report.longest_queueing < Micros::from_secs(10), "{:?}", report.longest_queueing);
+        // Eight ordinary workers, and one at a time for the holder.
+        assert!(report.most_threads < 30, "{} threads", report.most_threads);
+    }
 }
 
 #[test]

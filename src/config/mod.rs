@@ -17,14 +17,33 @@ pub struct Settings {
     /// Written by the thread that executes `SET GLOBAL`; each value stands alone, so Relaxed.
     values: [AtomicU64; vars::RTP_VARIABLE_COUNT as usize],
     vcpus: u32,
+    max_workers: u32,
 }
+
+/// Workers that one pool has at most. Each session that waits for a lock occupies one; when they
+/// are all in use, statements wait in the queue, except those of sessions that hold locks.
+const MAX_WORKERS: u32 = 1_024;
 
 impl Settings {
     /// The defaults on a machine with `vcpus` processors.
     pub fn defaults(vcpus: u32) -> Self {
         let vcpus = vcpus.max(1);
         let value = |index| vars::default_value(index as u32, u64::from(vcpus)).unwrap_or(0);
-        Self { values: std::array::from_fn(|index| AtomicU64::new(value(index))), vcpus }
+        Self {
+            values: std::array::from_fn(|index| AtomicU64::new(value(index))),
+            vcpus,
+            max_workers: MAX_WORKERS,
+        }
+    }
+
+    /// The same with another bound for the number of workers.
+    pub fn with_max_workers(self, max_workers: u32) -> Self {
+        Self { max_workers, ..self }
+    }
+
+    /// Workers that the pool has at most, apart from those for sessions that hold locks.
+    pub fn max_workers(&self) -> u32 {
+        self.max_workers
     }
 
     /// Processors at the server's disposal: CPU affinity and container limits are respected.

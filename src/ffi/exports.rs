@@ -97,7 +97,7 @@ pub unsafe extern "C" fn rtp_pool_create(
                 RTP_OK
             }
             Err(error) => {
-                let text = format!("thread_pool: no descriptors for the thread groups: {error}");
+                let text = format!("No descriptors for the thread groups: {error}");
                 host.log(LogLevel::Error, &text);
                 RTP_NO_RESOURCE
             }

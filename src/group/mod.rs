@@ -42,6 +42,9 @@ pub struct Counters {
     /// Workers that are being started and haven't run yet. Written by the warden (+1) and the new
     /// worker (−1); keeps the warden from starting two for one need.
     pub starting: AtomicU32,
+    /// Permissions to run one session of the high queue beyond the limit. Written by the warden
+    /// (set), taken by workers (−1); sequentially consistent like the queues.
+    pub grants: AtomicU32,
     /// Registered connections. Written by login threads (+1) and closing workers (−1).
     pub connections: AtomicU32,
 }
@@ -67,6 +70,12 @@ impl Group {
     pub fn is_unpolled(&self) -> bool {
         self.counters.pollers.load(Ordering::SeqCst) == 0
             && self.counters.connections.load(Ordering::SeqCst) > 0
+    }
+
+    /// Takes a permission to run beyond the limit, if there is one.
+    pub fn take_grant(&self) -> bool {
+        let fewer = |grants: u32| grants.checked_sub(1);
+        self.counters.grants.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_ok()
     }
 
     /// Length of both queues.

@@ -60,6 +60,16 @@ impl<W> GroupState<W> {
         entry.map(|e| e.token)
     }
 
+    /// Takes the next connection of the high queue only.
+    pub fn pop_high(&mut self) -> Option<Token> {
+        self.high.pop_front().map(|e| e.token)
+    }
+
+    /// Number of connections in the high queue that have waited for `patience` or longer.
+    pub fn high_waiting(&self, now: Moment, patience: Micros) -> u32 {
+        self.high.iter().take_while(|e| now.since(e.since) >= patience).count() as u32
+    }
+
     /// Number of queued connections.
     pub fn queued(&self) -> u32 {
         (self.high.len() + self.low.len()) as u32
@@ -132,6 +142,18 @@ mod tests {
         assert_eq!(state.oldest_wait(Moment(7)), Micros(7));
         assert_eq!(state.pop(Moment(0) + KICK_UP, KICK_UP), Some(token(1)));
         assert_eq!(state.pop(Moment(0) + KICK_UP, KICK_UP), Some(token(2)));
+    }
+
+    #[test]
+    fn only_entries_of_the_high_queue_that_waited_long_enough_are_counted() {
+        let mut state = GroupState::<u32>::default();
+        state.push(token(1), Priority::Low, Moment(0));
+        state.push(token(2), Priority::High, Moment(5));
+        state.push(token(3), Priority::High, Moment(9));
+        assert_eq!(state.high_waiting(Moment(10), Micros(5)), 1);
+        assert_eq!(state.pop_high(), Some(token(2)));
+        assert_eq!(state.pop_high(), Some(token(3)));
+        assert_eq!((state.pop_high(), state.queued()), (None, 1));
     }
 
     #[test]

@@ -8,8 +8,8 @@ pub use threads::{ThreadId, Threads};
 
 use crate::admission::{Credit, Credits};
 use crate::config::{OutOfRange, Settings, vars};
-use crate::conn::{Owned, Slab, Token};
-use crate::group::{Group, GroupId, Priority};
+use crate::conn::{Marks, Owned, Slab, Token};
+use crate::group::{Group, GroupId, GroupState, Priority};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
 use crate::poll::Poller;
@@ -162,11 +162,24 @@ impl Pool {
     }
 
     /// Takes the best queued connection of a group; skips stale entries.
-    pub(crate) fn pop(&self, group: &Group, now: Moment) -> Option<(Owned, crate::conn::Marks)> {
+    pub(crate) fn pop(&self, group: &Group, now: Moment) -> Option<(Owned, Marks)> {
+        self.pop_with(group, |state| state.pop(now, PRIO_KICKUP_TIMER))
+    }
+
+    /// Takes the first connection of a group's high queue; skips stale entries.
+    pub(crate) fn pop_high(&self, group: &Group) -> Option<(Owned, Marks)> {
+        self.pop_with(group, GroupState::pop_high)
+    }
+
+    fn pop_with(
+        &self,
+        group: &Group,
+        take: impl Fn(&mut GroupState<Arc<WorkerShared>>) -> Option<Token>,
+    ) -> Option<(Owned, Marks)> {
         while group.queued() > 0 {
             let token = {
                 let mut state = group.state.lock();
-                let token = state.pop(now, PRIO_KICKUP_TIMER);
+                let token = take(&mut state);
                 group.counters.queued.store(state.queued(), Ordering::SeqCst);
                 token
             };
@@ -204,6 +217,11 @@ impl Pool {
         if !group.is_hungry() || !(group.is_admin || self.credits.free() > 0) {
             return true;
         }
+        self.wake_worker(group)
+    }
+
+    /// Wakes a worker of the group; false if there is none to wake.
+    pub(crate) fn wake_worker(&self, group: &Group) -> bool {
         if group.counters.pollers.load(Ordering::SeqCst) > 0 {
             group.poller.notify();
             return true;

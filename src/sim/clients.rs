@@ -16,6 +16,10 @@ pub struct Workload {
     pub groups: u32,
     /// Concurrency limit at the start.
     pub limit: u32,
+    /// Workers that the pool has at most, apart from those for sessions that hold locks.
+    pub max_workers: u32,
+    /// Longest time for which a thread may lose its processor between two steps (over 50 µs).
+    pub longest_preemption: Micros,
     /// Number of clients.
     pub clients: usize,
     /// Commands of each client.
@@ -35,6 +39,7 @@ pub(super) struct Client {
     next_number: u64,
     /// The command that isn't answered yet, and when it was sent.
     outstanding: Option<(u64, Moment)>,
+    idle_since: Moment,
     /// It breaks off instead of sending its last command.
     breaks_off: bool,
     killed: bool,
@@ -86,6 +91,7 @@ impl Simulation {
             program,
             next_number: 0,
             outstanding: None,
+            idle_since: Moment::default(),
             breaks_off: workload.chaos && self.random.random_bool(0.2),
             killed: false,
             gone: false,
@@ -95,7 +101,7 @@ impl Simulation {
     fn random_command(&mut self, rows: u8, in_transaction: bool) -> Command {
         match self.random.random_range(0..10) {
             0 if !in_transaction => Command::Lock(self.random.random_range(0..rows)),
-            0 | 1 | 2 if in_transaction => Command::Commit,
+            0..=2 if in_transaction => Command::Commit,
             3 => Command::Wait(Micros(self.random.random_range(50..5_000))),
             4 if self.random.random_bool(0.1) => {
                 Command::Work(Micros(self.random.random_range(10_000..200_000)))
@@ -144,6 +150,7 @@ impl Simulation {
     pub(super) fn log_in(&mut self, channel: Channel, is_admin: bool) -> Option<Opened> {
         let client = self.client_of(channel.as_raw() as i32);
         let wait_timeout = self.clients[client].wait_timeout;
+        self.clients[client].idle_since = self.kernel.now();
         Some(self.server.open(&channel, wait_timeout, is_admin))
     }
 
@@ -157,6 +164,10 @@ impl Simulation {
         let Some((number, sent)) = client.outstanding else { return };
         assert_eq!(number, message.number, "commands are executed in order");
         let queueing = self.moment().since(sent);
+        if self.server.with(fd, |session| !session.locks.is_empty()) {
+            let longest = &mut self.report.longest_holder_queueing;
+            *longest = (*longest).max(queueing);
+        }
         self.report.longest_queueing = self.report.longest_queueing.max(queueing);
     }
 
@@ -168,6 +179,7 @@ impl Simulation {
         }
         let (number, _) = client.outstanding.take().expect("only commands are answered");
         assert_eq!(number, message.number, "each command is answered once");
+        client.idle_since = self.kernel.now();
         self.report.answered += 1;
         let think = self.think_time(id);
         self.schedule(think, Event::Client(id));
@@ -185,10 +197,13 @@ impl Simulation {
     pub(super) fn session_ended(&mut self, session: Ended) {
         let now = self.moment();
         let id = self.client_of(session.fd);
+        let client = &mut self.clients[id];
         if session.reason == CloseReason::IdleTimeout {
             self.report.timeouts += 1;
+            let end = client.idle_since + client.wait_timeout;
+            assert!(now >= end, "client {id} timed out too early");
+            self.report.latest_timeout = self.report.latest_timeout.max(now.since(end));
         }
-        let client = &mut self.clients[id];
         assert!(!client.gone, "a session ended twice");
         client.gone = true;
         let lost = client.outstanding.take().filter(|_| !client.killed);

@@ -55,8 +55,12 @@ pub struct Report {
     pub kills: u64,
     /// Longest time from a command's arrival to the begin of its execution.
     pub longest_queueing: Micros,
+    /// The same for sessions that held a lock then.
+    pub longest_holder_queueing: Micros,
     /// Longest time that work waited for a worker although a credit was free.
     pub longest_waste: Micros,
+    /// Longest time between the end of a session's `wait_timeout` and its closing.
+    pub latest_timeout: Micros,
     /// Most threads at one time.
     pub most_threads: usize,
     /// Simulated time at the end.
@@ -75,6 +79,7 @@ pub struct Simulation {
     /// Orders events of the same moment.
     sequence: u64,
     wasted_since: Option<Moment>,
+    longest_preemption: Micros,
     report: Report,
 }
 
@@ -83,7 +88,7 @@ impl Simulation {
     pub fn new(seed: u64, workload: &Workload) -> Self {
         let kernel = Kernel::new();
         let server = Arc::new(Server::new(kernel.clone()));
-        let settings = Settings::defaults(2);
+        let settings = Settings::defaults(2).with_max_workers(workload.max_workers);
         for (variable, value) in [
             (vars::RTP_VARIABLE_SIZE, workload.groups),
             (vars::RTP_VARIABLE_CONCURRENCY_LIMIT, workload.limit),
@@ -102,6 +107,7 @@ impl Simulation {
             events: BinaryHeap::new(),
             sequence: 0,
             wasted_since: None,
+            longest_preemption: workload.longest_preemption,
             report: Report::default(),
         };
         for (role, group) in this.pool.permanent_threads() {
@@ -117,7 +123,7 @@ impl Simulation {
         while let Some(Reverse((at, _, event))) = self.events.pop() {
             assert!(at < END_OF_TIME, "the pool never comes to rest: {event:?} at {at:?}");
             self.note_waste(at);
-            self.check_before_time_passes(at);
+            self.check_before_time_passes();
             self.kernel.set_now(at);
             match event {
                 Event::Thread(thread, epoch) => self.thread_event(thread, epoch),
@@ -166,7 +172,7 @@ impl Simulation {
     /// The time that one step takes: mostly a few microseconds, rarely a preemption.
     fn jitter(&mut self) -> Micros {
         if self.random.random_bool(0.01) {
-            Micros(self.random.random_range(50..400))
+            Micros(self.random.random_range(50..self.longest_preemption.0))
         } else {
             Micros(self.random.random_range(0..20))
         }

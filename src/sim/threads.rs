@@ -20,6 +20,10 @@ pub(super) struct SimThread {
     parker: usize,
     /// Changes whenever the thread moves on, so that events for its former state are ignored.
     epoch: u64,
+    /// It will look for work by itself: it neither sleeps nor executes a statement.
+    is_awake: bool,
+    /// When its present sleep ends by itself.
+    wakes_at: Moment,
     machine: Machine,
 }
 
@@ -69,6 +73,16 @@ impl SimThread {
         }
     }
 
+    /// See the field.
+    pub(super) fn is_awake(&self) -> bool {
+        self.is_awake && !self.has_ended()
+    }
+
+    /// See the field.
+    pub(super) fn wakes_at(&self) -> Moment {
+        self.wakes_at
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.machine, Machine::Ended)
     }
@@ -82,7 +96,13 @@ impl Simulation {
             _ => self.kernel.new_parker(),
         };
         let machine = self.new_machine(role, group, park);
-        self.threads.push(SimThread { parker, epoch: 0, machine });
+        self.threads.push(SimThread {
+            parker,
+            epoch: 0,
+            is_awake: true,
+            wakes_at: Moment::NEVER,
+            machine,
+        });
         let alive = self.threads.iter().filter(|t| !t.has_ended()).count();
         self.report.most_threads = self.report.most_threads.max(alive);
         self.go_on(self.threads.len() - 1, Micros(50));
@@ -119,6 +139,7 @@ impl Simulation {
     /// Something has ended the thread's sleep.
     pub(super) fn wake(&mut self, thread: ThreadId) {
         self.threads[thread].epoch += 1;
+        self.threads[thread].is_awake = true;
         self.go_on(thread, Micros(0));
     }
 
@@ -127,6 +148,7 @@ impl Simulation {
             return;
         }
         self.threads[thread].epoch += 1;
+        self.threads[thread].is_awake = true;
         let machine = std::mem::replace(&mut self.threads[thread].machine, Machine::Ended);
         let machine = match machine {
             Machine::Worker(worker, shared, state) => {
@@ -238,6 +260,8 @@ impl Simulation {
     }
 
     fn sleep<S>(&mut self, thread: ThreadId, timeout: Option<Micros>, state: S) -> S {
+        self.threads[thread].is_awake = false;
+        self.threads[thread].wakes_at = timeout.map_or(Moment::NEVER, |t| self.moment() + t);
         if let Some(timeout) = timeout {
             self.go_on(thread, timeout);
         }
@@ -264,6 +288,7 @@ impl Simulation {
             return WorkerState::Ready(worker::Done::Executed(owned, outcome));
         };
         self.command_begins(fd, message);
+        self.threads[thread].is_awake = false;
         let stage = match message.command {
             Command::Work(time) => {
                 self.go_on(thread, time);

@@ -440,6 +440,10 @@ class Connection:
             if data[0] == 0xFE:
                 reader = Reader(data[1:])
                 plugin = reader.until_zero().decode()
+                if plugin == "sha256_password":
+                    # What the server may ask an unknown account for, lest its answer tells that there's none.
+                    self.framing.send(b"\0", self.framing.sequence + 1)
+                    continue
                 assert plugin == "caching_sha2_password", f"the server wants {plugin}"
                 self.nonce = reader.rest()[:20]
                 self.framing.send(scramble(self.password, self.nonce), self.framing.sequence + 1)

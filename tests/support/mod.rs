@@ -1,4 +1,5 @@
 //! A host for tests on real threads: sessions are Unix sockets, commands are single bytes.
+#![allow(unreachable_pub, reason = "a module of each test program that uses it")]
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;

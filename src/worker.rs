@@ -17,8 +17,11 @@ use std::sync::Arc;
 /// How long a session that holds locks is waited for between two of its statements before its
 /// worker turns to others. Long enough for a client on the same network.
 const STAY_IN_TRANSACTION: Micros = Micros(1_000);
-/// How long one session may keep its worker while others wait.
-const TURN: Micros = Micros(1_000);
+/// How long one session may keep its worker while others wait: some dozens of short statements. A
+/// longer turn means fewer changes of session and so more throughput, but a longer wait for the
+/// others (point selects of 64 clients on 2 processors: 0.3 ms gives 1.0 and 0.7 ms 1.2 times the
+/// throughput without a pool, with 0.7 and 1.3 times its 99th percentile).
+const TURN: Micros = Micros(700);
 /// How old the last look at a poller may be while its queue isn't empty.
 const POLL_INTERVAL: Micros = Micros(500);
 /// How long a worker stays idle before it may retire.
@@ -483,20 +486,14 @@ impl Worker {
         if outcome.buffered {
             return if self.may_stay(now) { self.stay(owned, now) } else { Want::Detach(owned) };
         }
-        match self.patience() {
-            Some(time) if self.may_stay(now) => Want::Await(owned, time),
-            _ => self.rest(owned, now),
-        }
+        if self.may_stay(now) { Want::Await(owned, self.patience()) } else { self.rest(owned, now) }
     }
 
-    /// How long to wait for the session's next command before it goes back to the poller.
-    fn patience(&self) -> Option<Micros> {
-        if self.outcome.holds_locks {
-            return Some(STAY_IN_TRANSACTION);
-        }
-        let others_wait =
-            !self.group().is_admin && (self.group().queued() > 0 || self.pool.credits.free() <= 0);
-        (!others_wait).then_some(Micros(0))
+    /// How long to wait for the session's next command before it goes back to the poller. One look
+    /// always pays: a client that is woken by the answer mostly sends its next command before this
+    /// thread comes to look.
+    fn patience(&self) -> Micros {
+        if self.outcome.holds_locks { STAY_IN_TRANSACTION } else { Micros(0) }
     }
 
     fn awaited(&mut self, owned: Owned, ready: bool, now: Moment) -> Want {
@@ -519,7 +516,7 @@ impl Worker {
         if self.pool.is_stopping() {
             return false;
         }
-        let others_wait = !self.group().is_admin && self.group().queued() > 0;
+        let others_wait = !self.group().is_admin && self.pool.credits.free() <= 0;
         self.outcome.holds_locks || !others_wait || now.since(self.turn_started) < TURN
     }
 

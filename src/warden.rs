@@ -232,8 +232,10 @@ impl Warden {
 
     fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) -> Option<Want> {
         if ok {
-            // The next one of the admin group comes only if this one turns out not to be enough.
-            self.admin_hungry_since = None;
+            if role == Role::Worker && group == self.pool.admin_group().id {
+                // The next one comes only if this one turns out not to be enough.
+                self.admin_hungry_since = Some(now);
+            }
             return None;
         }
         if role == Role::Login {
@@ -262,7 +264,7 @@ impl Warden {
         let group = pool.group(id);
         for token in self.events.as_slice() {
             let claimed = pool.connections.get(*token).and_then(|c| c.claim_armed(*token));
-            if let Some(owned) = claimed {
+            if let Some((owned, _)) = claimed {
                 pool.enqueue_quietly(group, owned, now);
             }
         }

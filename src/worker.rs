@@ -151,8 +151,8 @@ pub struct Worker {
     idle_since: Moment,
     /// What the session it serves looked like after its last command.
     outcome: Outcome,
-    /// The session it looks at has run out of time.
-    expiring: bool,
+    /// It looks whether the session really has something to read, because of these marks.
+    verifying: Option<Marks>,
     jobs: u32,
 }
 
@@ -168,7 +168,7 @@ impl Worker {
             turn_started: Moment::default(),
             idle_since: Moment::default(),
             outcome: Outcome::default(),
-            expiring: false,
+            verifying: None,
             jobs: 0,
         }
     }
@@ -228,7 +228,7 @@ impl Worker {
                 return Want::Poll { max: BATCH, timeout: Some(Micros(0)) };
             }
             if let Some((owned, marks)) = self.take_queued(now) {
-                self.pool.credits_freed(self.shared.group);
+                self.pass_on();
                 return self.begin(owned, marks, now);
             }
             if let Some(want) = self.poll(now) {
@@ -253,10 +253,7 @@ impl Worker {
     /// Without a free credit: a session that holds locks and that the warden lets run beyond the
     /// limit.
     fn take_granted(&mut self) -> Option<(Owned, Marks)> {
-        let group = self.group();
-        if !group.take_grant() {
-            return None;
-        }
+        let group = self.pool.take_grant(self.shared.group)?;
         let job = self.pool.pop_high(group)?;
         self.overdraw();
         Some(job)
@@ -264,6 +261,7 @@ impl Worker {
 
     fn overdraw(&self) {
         self.pool.credits.acquire_overdraft();
+        self.pool.warden.note_admission(&self.pool.credits);
         self.shared.credit.replace(Credit::Held);
     }
 
@@ -324,6 +322,15 @@ impl Worker {
         None
     }
 
+    /// This worker has found work; if more waits and may run, somebody else must come.
+    fn pass_on(&self) {
+        if self.group().is_admin {
+            self.pool.dispatch(self.group());
+        } else {
+            self.pool.credits_freed(self.shared.group);
+        }
+    }
+
     /// Gives the credit back and waits for events. `None` if work has turned up meanwhile.
     fn poll(&mut self, now: Moment) -> Option<Want> {
         self.announce();
@@ -366,7 +373,7 @@ impl Worker {
     fn polled(&mut self, now: Moment) -> Want {
         let waited = self.announced;
         let left = if waited { self.withdraw() } else { 0 };
-        let Some(first) = self.claim_events(now) else {
+        let Some((first, marks)) = self.claim_events(now) else {
             return if waited { self.idle(left, now) } else { self.next(now) };
         };
         self.settled = false;
@@ -377,29 +384,29 @@ impl Worker {
         }
         // This worker no longer polls; if more may run, somebody else must.
         self.pool.dispatch(self.group());
-        self.begin(first, Marks::default(), now)
+        self.begin(first, marks, now)
     }
 
     /// Claims the connections that had events: one to serve now, the others are queued.
-    fn claim_events(&mut self, now: Moment) -> Option<Owned> {
-        let mut chosen: Option<Owned> = None;
+    fn claim_events(&mut self, now: Moment) -> Option<(Owned, Marks)> {
+        let mut chosen: Option<(Owned, Marks)> = None;
         let group = self.group();
         for token in self.events.as_slice() {
             let Some(connection) = self.pool.connections.get(*token) else { continue };
-            let Some(owned) = connection.claim_armed(*token) else { continue };
-            let overtakes = chosen.is_some() && connection.holds_locks();
+            let Some(claimed) = connection.claim_armed(*token) else { continue };
             let queued = match chosen.take() {
                 None => {
-                    chosen = Some(owned);
+                    chosen = Some(claimed);
                     continue;
                 }
-                Some(former) if overtakes => {
-                    chosen = Some(owned);
+                // A session that holds locks goes first.
+                Some((former, _)) if connection.holds_locks() => {
+                    chosen = Some(claimed);
                     former
                 }
-                Some(former) => {
-                    chosen = Some(former);
-                    owned
+                former => {
+                    chosen = former;
+                    claimed.0
                 }
             };
             self.pool.enqueue_quietly(group, queued, now);
@@ -432,8 +439,8 @@ impl Worker {
         }
         // Parked first, looked afterwards: whoever frees a credit does it the other way round.
         told_before_looking();
-        let useful =
-            self.pool.credits.free() > 0 && self.pool.hungry_group(self.shared.group).is_some();
+        let admissible = self.pool.credits.free() > 0 && self.pool.has_hungry_group();
+        let useful = admissible || self.pool.has_grant();
         if useful || self.pool.is_stopping() {
             self.leave_parked();
             return None;
@@ -464,8 +471,8 @@ impl Worker {
         if marks.killed {
             return Want::Close(owned, CloseReason::Ended);
         }
-        if marks.expired {
-            self.expiring = true;
+        if marks.expired || marks.doubtful {
+            self.verifying = Some(marks);
             return Want::Await(owned, Micros(0));
         }
         self.execute(owned, now)
@@ -497,16 +504,18 @@ impl Worker {
     }
 
     fn awaited(&mut self, owned: Owned, ready: bool, now: Moment) -> Want {
-        let expiring = std::mem::take(&mut self.expiring);
-        match (expiring, ready) {
-            (true, false) => Want::Close(owned, CloseReason::IdleTimeout),
-            (true, true) => {
-                // Its next command came at the last moment.
-                self.connection(&owned).forgive_expiry(&owned);
+        match self.verifying.take() {
+            Some(marks) if ready => {
+                if marks.expired {
+                    self.connection(&owned).forgive_expiry(&owned);
+                }
                 self.execute(owned, now)
             }
-            (false, true) if self.may_stay(now) => self.stay(owned, now),
-            (false, _) => self.rest(owned, now),
+            Some(marks) if marks.expired => Want::Close(owned, CloseReason::IdleTimeout),
+            // An event that was served before: the session goes on being idle.
+            Some(_) => Want::Rest(owned),
+            None if ready && self.may_stay(now) => self.stay(owned, now),
+            None => self.rest(owned, now),
         }
     }
 

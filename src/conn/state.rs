@@ -39,10 +39,15 @@ pub struct Marks {
     pub killed: bool,
     /// Its `wait_timeout` ran out.
     pub expired: bool,
+    /// A timeout was forgiven because its command came at the last moment. The event of that
+    /// command may still be on its way through a poller's hands and look like a new one, so
+    /// from now on an event must be verified.
+    pub doubtful: bool,
 }
 
 const KILLED: u64 = 1 << 8;
 const EXPIRED: u64 = 1 << 9;
+const DOUBTFUL: u64 = 1 << 10;
 const PHASE: u64 = 0xff;
 
 /// Evidence that its holder is the connection's only owner.
@@ -60,7 +65,7 @@ impl Owned {
 
 /// A slot of the [`super::Slab`].
 pub struct Connection {
-    /// `generation (32) | 0 | expired (1) | killed (1) | phase (8)`.
+    /// `generation (32) | 0 | doubtful (1) | expired (1) | killed (1) | phase (8)`.
     /// Written by whoever moves the connection on: Acquire on claim, Release on hand-over, which
     /// also orders all other fields between two owners.
     word: AtomicU64,
@@ -101,7 +106,11 @@ impl Connection {
     }
 
     fn marks_of(word: u64) -> Marks {
-        Marks { killed: word & KILLED != 0, expired: word & EXPIRED != 0 }
+        Marks {
+            killed: word & KILLED != 0,
+            expired: word & EXPIRED != 0,
+            doubtful: word & DOUBTFUL != 0,
+        }
     }
 
     /// `Free → Owned` with the next generation. Only the slab calls this, for a slot that it has
@@ -154,8 +163,8 @@ impl Connection {
 
     /// A poller's event: `Armed → Owned`. `None` if a kill or a timeout was first, or the event
     /// is a former connection's.
-    pub fn claim_armed(&self, token: Token) -> Option<Owned> {
-        self.shift(token, Phase::Armed, Phase::Owned, 0).map(|_| Owned { token })
+    pub fn claim_armed(&self, token: Token) -> Option<(Owned, Marks)> {
+        self.shift(token, Phase::Armed, Phase::Owned, 0).map(|marks| (Owned { token }, marks))
     }
 
     /// A queue entry's turn: `Queued → Owned`. `None` if the entry is stale.
@@ -208,9 +217,10 @@ impl Connection {
         self.shift(token, Phase::Armed, Phase::Queued, EXPIRED).is_some()
     }
 
-    /// Removes the mark of an expiry that came together with a command.
+    /// An expiry came together with a command: `expired` becomes `doubtful`.
     pub fn forgive_expiry(&self, owned: &Owned) {
         debug_assert!(self.names(owned.token));
+        self.word.fetch_or(DOUBTFUL, Ordering::AcqRel);
         self.word.fetch_and(!EXPIRED, Ordering::AcqRel);
     }
 

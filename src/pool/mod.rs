@@ -199,15 +199,28 @@ impl Pool {
         }
     }
 
-    /// To be called after credits were given back: lets somebody use them. `near` is the group
-    /// to look at first.
+    /// To be called after credits were given back: lets workers of as many groups as there are
+    /// free credits use them, beginning with the group `near`. Whoever is woken looks after its
+    /// own group first, so what is left over is found again.
     pub(crate) fn credits_freed(&self, near: GroupId) {
         told_before_looking();
-        if self.credits.free() > 0
-            && let Some(group) = self.hungry_group(near)
-        {
-            self.dispatch(group);
+        let mut free = self.credits.free();
+        for group in self.groups_from(near) {
+            if free <= 0 {
+                return;
+            }
+            if group.is_hungry() {
+                self.dispatch(group);
+                free -= 1;
+            }
         }
+    }
+
+    /// The ordinary groups, `near` first.
+    fn groups_from(&self, near: GroupId) -> impl Iterator<Item = &Group> {
+        let groups = self.ordinary_groups();
+        let start = near as usize % groups.len();
+        groups[start..].iter().chain(&groups[..start])
     }
 
     /// Wakes a worker of the group if something waits there and one may run. False if there's
@@ -220,8 +233,16 @@ impl Pool {
         self.wake_worker(group)
     }
 
-    /// Wakes a worker of the group; false if there is none to wake.
+    /// Wakes a worker for the group; false if there is none to wake. Queued work can be served by
+    /// any group's worker; events can be seen by the own group's only.
     pub(crate) fn wake_worker(&self, group: &Group) -> bool {
+        self.wake_worker_of(group)
+            || !group.is_admin
+                && group.queued() > 0
+                && self.groups_from(group.id).skip(1).any(|other| self.wake_worker_of(other))
+    }
+
+    fn wake_worker_of(&self, group: &Group) -> bool {
         if group.counters.pollers.load(Ordering::SeqCst) > 0 {
             group.poller.notify();
             return true;
@@ -238,18 +259,26 @@ impl Pool {
         worker.map(|w| w.parker.unpark()).is_some()
     }
 
-    /// The first ordinary group, from `near` on, in which something waits for a worker.
-    pub(crate) fn hungry_group(&self, near: GroupId) -> Option<&Group> {
-        let groups = self.ordinary_groups();
-        let start = near as usize % groups.len();
-        groups[start..].iter().chain(&groups[..start]).find(|g| g.is_hungry())
+    /// True if something waits for a worker in any ordinary group.
+    pub(crate) fn has_hungry_group(&self) -> bool {
+        self.ordinary_groups().iter().any(Group::is_hungry)
+    }
+
+    /// Takes the permission to run a session that holds locks beyond the limit, if there is one:
+    /// the group in whose high queue it waits.
+    pub(crate) fn take_grant(&self, near: GroupId) -> Option<&Group> {
+        self.groups_from(near).find(|group| group.take_grant())
+    }
+
+    /// True if there is such a permission.
+    pub(crate) fn has_grant(&self) -> bool {
+        let grants = |group: &Group| group.counters.grants.load(Ordering::SeqCst);
+        self.ordinary_groups().iter().any(|group| grants(group) > 0)
     }
 
     /// The first ordinary group with queued work, from `near` on.
     pub(crate) fn group_with_queue(&self, near: GroupId) -> Option<&Group> {
-        let groups = self.ordinary_groups();
-        let start = near as usize % groups.len();
-        groups[start..].iter().chain(&groups[..start]).find(|g| g.queued() > 0)
+        self.groups_from(near).find(|group| group.queued() > 0)
     }
 
     /// The next group in turn.
@@ -280,6 +309,7 @@ impl Pool {
     pub(crate) fn wait_end(&self, worker: &WorkerShared) {
         if worker.leave_wait() && worker.credit.transition(Credit::Lent, Credit::Held) {
             self.credits.acquire_overdraft();
+            self.warden.note_admission(&self.credits);
         }
     }
 

@@ -23,7 +23,7 @@ struct ParkerState {
 #[derive(Default)]
 struct PollerState {
     armed: HashMap<i32, Token>,
-    registered: HashMap<i32, ()>,
+    registered: HashMap<i32, Token>,
     ready: VecDeque<Token>,
     /// Threads in `wait`; the last one that went to sleep is woken first, as by the kernel.
     waiters: Vec<ThreadId>,
@@ -182,8 +182,9 @@ impl<M: Send + 'static> Kernel<M> {
         state.sockets[fd as usize].inbox.clear();
         if let Some(group) = state.sockets[fd as usize].poller.take() {
             let poller = &mut state.pollers[group as usize];
-            poller.registered.remove(&fd);
+            let token = poller.registered.remove(&fd);
             poller.armed.remove(&fd);
+            poller.ready.retain(|ready| Some(*ready) != token);
         }
         if let Some(thread) = state.sockets[fd as usize].awaited_by.take() {
             state.woken.push(thread);
@@ -242,7 +243,7 @@ struct SimPoller<M> {
 impl<M: Send + 'static> Poller for SimPoller<M> {
     fn add(&self, fd: i32, token: Token) -> io::Result<()> {
         let mut state = self.kernel.state.lock();
-        let former = state.pollers[self.group as usize].registered.insert(fd, ());
+        let former = state.pollers[self.group as usize].registered.insert(fd, token);
         if former.is_some() {
             return Err(io::Error::from_raw_os_error(libc::EEXIST));
         }

@@ -194,6 +194,7 @@ impl Simulation {
         match worker.step(self.now(), done) {
             worker::Want::Exit => {
                 self.pool.threads.remove_worker(&shared);
+                self.pool.warden.kick();
                 Machine::Ended
             }
             want => {
@@ -339,7 +340,10 @@ impl Simulation {
             LoginState::Moving => unreachable!("no event comes between two states"),
         };
         match login.step(self.now(), done) {
-            login::Want::Exit => Machine::Ended,
+            login::Want::Exit => {
+                self.pool.warden.kick();
+                Machine::Ended
+            }
             want => {
                 let state = self.login_wants(thread, want);
                 Machine::Login(login, state)

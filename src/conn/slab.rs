@@ -133,8 +133,24 @@ mod tests {
         assert!(slot.kill(token), "a queued one gets an entry in the admin group");
         assert!(!slot.kill(token), "but only once");
         let (owned, marks) = slot.claim_queued(token).unwrap();
-        assert_eq!(marks, Marks { killed: true, expired: true });
+        assert_eq!(marks, Marks { killed: true, expired: true, doubtful: false });
         assert!(slot.claim_queued(token).is_none(), "the second entry is stale");
+        slab.close(owned);
+    }
+
+    #[test]
+    fn after_a_forgiven_timeout_events_are_doubtful() {
+        let slab = Slab::default();
+        let owned = open(&slab);
+        let token = owned.token();
+        let slot = slab.get(token).unwrap();
+        slot.hand_to_poller(&owned);
+        assert!(slot.expire(token));
+        let (owned, _) = slot.claim_queued(token).unwrap();
+        slot.forgive_expiry(&owned);
+        slot.hand_to_poller(&owned);
+        let (owned, marks) = slot.claim_armed(token).unwrap();
+        assert_eq!(marks, Marks { doubtful: true, ..Marks::default() });
         slab.close(owned);
     }
 

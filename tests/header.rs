@@ -35,3 +35,28 @@ fn rtp_h_is_generated_from_the_boundary() {
 fn rtp_vars_inc_is_generated_from_the_table() {
     check("rtp_vars.inc", &thread_pool_rs::config::vars::render_include());
 }
+
+#[test]
+fn rtp_h_compiles_alone_and_twice_as_c_and_as_cpp() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let host = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    for (cpp, extension) in [(false, "c"), (true, "cc")] {
+        let source = folder.join("twice").with_extension(extension);
+        fs::write(&source, "#include \"rtp.h\"\n#include \"rtp.h\"\n").unwrap();
+        let compiler = cc::Build::new()
+            .cpp(cpp)
+            .target(&host)
+            .host(&host)
+            .opt_level(0)
+            .include(concat!(env!("CARGO_MANIFEST_DIR"), "/include"))
+            .flag("-fsyntax-only")
+            .flag("-Wall")
+            .flag("-Wextra")
+            .flag("-Wpedantic")
+            .flag("-Werror")
+            .try_get_compiler()
+            .expect("a C and C++ compiler");
+        let output = compiler.to_command().arg(&source).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

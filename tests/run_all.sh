@@ -58,6 +58,7 @@ steps=(
   'Rust tests|cargo|rust_tests'
   'loom models|cargo|tests/loom.sh'
   'C interface and module check|ctest|c_interface'
+  "the server's own build|step|tests/build/in_tree.sh"
   'MTR, own suite|mtr|own_suite'
   "MTR, Oracle's suite|totals|tests/mtr/oracle_suite.sh"
   'client tests|totals|tests/clients/run_all.sh'

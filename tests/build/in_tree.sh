@@ -4,10 +4,11 @@
 # tree, which MySQL's own CMake files then configure and build. Works in FOLDER (build/in_tree of the checkout
 # if not given), which a second run reuses. Takes about five minutes on two cores the first time.
 #
-# The server's configuration step asks for more than our target needs: bison, libssl-dev, libncurses-dev and
-# pkg-config must be installed. The options turn off what would ask for even more.
+# The server's configuration step asks for more than our target needs (the packages of group in_tree). The
+# options turn off what would ask for even more.
 set -euo pipefail
 root=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")/../..")
+"$root/tests/env/packages.sh" build in_tree
 settings=$(bash "$root/tests/env/env.sh")
 eval "$settings"
 folder=${1:-$root/build/in_tree}

@@ -18,11 +18,16 @@ provision ca-certificates          apt mirrors may use TLS
 provision debian-archive-keyring   checks the signatures of the MySQL packages
 provision patchelf                 points MySQL's programs at the libraries of their private tree
 mirror    debootstrap              knows Debian's default mirror where the host isn't Debian
+in_tree   bison                    the configuration of MySQL's whole source asks for it
+in_tree   libncurses-dev           likewise
+in_tree   libssl-dev               likewise
+in_tree   pkg-config               likewise
 test      libjson-perl             mysql-test-run reads and writes JSON
 test      lz4                      used by some tests of mysql-test-run
 test      perl                     mysql-test-run is written in it
 test      python3                  our own test scripts are written in it
 test      unzip                    used by some tests of mysql-test-run
+demo      python3                  the demo is written in it
 demo      sysbench                 makes the load of the demo and of the benchmarks
 lint      clang-format             checks the format of the shim
 lint      git                      lists the files to check

@@ -34,6 +34,7 @@ fn random_workload(seed: u64, chaos: bool) -> Workload {
         longest_preemption: Micros(400),
         clients: [2, 10, 40, 100][seed as usize / 20 % 4],
         commands: 20,
+        holders: 0,
         rows: [1, 3, 50][seed as usize / 80 % 3],
         chaos,
     }
@@ -91,15 +92,40 @@ fn a_row_that_everybody_wants_locks_nobody_out() {
         longest_preemption: Micros(400),
         clients: 60,
         commands: 12,
+        holders: 0,
         rows: 1,
         chaos: false,
     });
     for (seed, report) in reports.iter().enumerate() {
         let longest = report.longest_holder_queueing;
         assert!(longest < Micros::from_millis(10), "seed {seed}: a lock holder waited {longest:?}");
-        assert!(report.longest_queueing < Micros::from_secs(10), "{:?}", report.longest_queueing);
+        assert!(
+            report.longest_low_queueing < Micros::from_secs(10),
+            "{:?}",
+            report.longest_low_queueing
+        );
         // Eight ordinary workers, and one at a time for the holder.
         assert!(report.most_threads < 40, "{} threads", report.most_threads);
+    }
+}
+
+#[test]
+fn sessions_that_never_end_their_transactions_starve_nobody() {
+    let reports = for_each_seed(8, |seed| Workload {
+        groups: 1 + seed as u32 % 3,
+        limit: [1, 4][seed as usize % 2],
+        max_workers: 1_000,
+        longest_preemption: Micros(400),
+        clients: 110,
+        commands: 3_000,
+        holders: 100,
+        rows: 50,
+        chaos: false,
+    });
+    for report in &reports {
+        let longest = report.longest_low_queueing;
+        // The kick-up time, one turn, and a stalled statement.
+        assert!(longest < Micros::from_millis(1_000 + 50 + 60), "{longest:?}");
     }
 }
 

@@ -24,7 +24,9 @@ pub struct Workload {
     pub clients: usize,
     /// Commands of each client.
     pub commands: usize,
-    /// Rows that transactions fight for.
+    /// Clients that lock a row of their own first and keep it until they end.
+    pub holders: usize,
+    /// Rows that the transactions of the others fight for.
     pub rows: u8,
     /// Whether clients break off, are killed and fall asleep, and the limit is changed.
     pub chaos: bool,
@@ -49,10 +51,26 @@ pub(super) struct Client {
 /// A command that is sent while its session times out may be lost, as with any server.
 const TIMEOUT_RACE: Micros = Micros(5_000);
 
+impl Client {
+    /// Works in one transaction that holds `row`.
+    fn hold_lock(&mut self, row: u8) {
+        self.is_admin = false;
+        for command in &mut self.program {
+            if !matches!(command, Command::Work(_) | Command::Quit) {
+                *command = Command::Work(Micros(100));
+            }
+        }
+        self.program.push_front(Command::Lock(row));
+    }
+}
+
 impl Simulation {
     pub(super) fn add_clients(&mut self, workload: &Workload) {
         for id in 0..workload.clients {
-            let client = self.new_client(workload);
+            let mut client = self.new_client(workload);
+            if id < workload.holders {
+                client.hold_lock(u8::MAX - id as u8);
+            }
             self.clients.push(client);
             let start = Micros(self.random.random_range(0..20_000));
             self.schedule(start, Event::Client(id));
@@ -164,11 +182,12 @@ impl Simulation {
         let Some((number, sent)) = client.outstanding else { return };
         assert_eq!(number, message.number, "commands are executed in order");
         let queueing = self.moment().since(sent);
-        if self.server.with(fd, |session| !session.locks.is_empty()) {
-            let longest = &mut self.report.longest_holder_queueing;
-            *longest = (*longest).max(queueing);
-        }
-        self.report.longest_queueing = self.report.longest_queueing.max(queueing);
+        let longest = if self.server.with(fd, |session| session.locks.is_empty()) {
+            &mut self.report.longest_low_queueing
+        } else {
+            &mut self.report.longest_holder_queueing
+        };
+        *longest = (*longest).max(queueing);
     }
 
     pub(super) fn answer(&mut self, fd: i32, message: Message) {

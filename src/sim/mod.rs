@@ -53,9 +53,10 @@ pub struct Report {
     pub timeouts: u64,
     /// Sessions that were killed.
     pub kills: u64,
-    /// Longest time from a command's arrival to the begin of its execution.
-    pub longest_queueing: Micros,
-    /// The same for sessions that held a lock then.
+    /// Longest time from a command's arrival to the begin of its execution, for sessions that
+    /// hold no lock.
+    pub longest_low_queueing: Micros,
+    /// The same for sessions that hold one.
     pub longest_holder_queueing: Micros,
     /// Longest time that work waited for a worker although a credit was free.
     pub longest_waste: Micros,

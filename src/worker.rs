@@ -152,6 +152,8 @@ pub struct Worker {
     turn_started: Moment,
     /// When it last had something to do.
     idle_since: Moment,
+    /// When it last looked for entries whose kick-up is due.
+    overdue_looked_at: Moment,
     /// What the session it serves looked like after its last command.
     outcome: Outcome,
     /// It looks whether the session really has something to read, because of these marks.
@@ -170,6 +172,7 @@ impl Worker {
             settled: false,
             turn_started: Moment::default(),
             idle_since: Moment::default(),
+            overdue_looked_at: Moment::default(),
             outcome: Outcome::default(),
             verifying: None,
             jobs: 0,
@@ -310,6 +313,9 @@ impl Worker {
         if self.group().is_admin {
             return self.pool.pop(self.group(), now);
         }
+        if let Some(job) = self.take_overdue(now) {
+            return Some(job);
+        }
         self.jobs = self.jobs.wrapping_add(1);
         let start = if self.jobs.is_multiple_of(OTHER_GROUPS_EVERY) {
             self.pool.turn_rotor()
@@ -323,6 +329,16 @@ impl Worker {
             }
         }
         None
+    }
+
+    /// A session without locks that has waited for the kick-up time in whatever group.
+    fn take_overdue(&mut self, now: Moment) -> Option<(Owned, Marks)> {
+        if now.since(self.overdue_looked_at) < POLL_INTERVAL {
+            return None;
+        }
+        self.overdue_looked_at = now;
+        let group = self.pool.overdue_group(self.shared.group, now)?;
+        self.pool.pop(group, now)
     }
 
     /// This worker has found work; if more waits and may run, somebody else must come.

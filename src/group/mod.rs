@@ -5,7 +5,8 @@ mod state;
 pub use state::{GroupState, Priority};
 
 use crate::poll::Poller;
-use crate::sync::{AtomicU32, Mutex, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::time::{Micros, Moment};
 use crate::worker::WorkerShared;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -29,12 +30,14 @@ pub struct Group {
 
 /// Lock-free view of a group. `pollers` and `queued` are the two halves of the announcement
 /// protocol (README.md) and therefore sequentially consistent.
-#[derive(Default)]
 pub struct Counters {
     /// Workers that wait in the poller or are about to: announced. Written by workers.
     pub pollers: AtomicU32,
     /// Length of both queues. Written under the group's lock.
     pub queued: AtomicU32,
+    /// Since when the oldest entry of the low queue waits, in µs; `u64::MAX` if there is none.
+    /// Written under the group's lock. Relaxed: a stale value delays a kick-up by one look.
+    pub low_since_us: AtomicU64,
     /// Parked workers. Written under the group's lock.
     pub parked: AtomicU32,
     /// Workers that exist or are being started. Written by the warden and by ending workers.
@@ -47,6 +50,29 @@ pub struct Counters {
     pub grants: AtomicU32,
     /// Registered connections. Written by login threads (+1) and closing workers (−1).
     pub connections: AtomicU32,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            pollers: AtomicU32::new(0),
+            queued: AtomicU32::new(0),
+            low_since_us: AtomicU64::new(Moment::NEVER.0),
+            parked: AtomicU32::new(0),
+            workers: AtomicU32::new(0),
+            starting: AtomicU32::new(0),
+            grants: AtomicU32::new(0),
+            connections: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Counters {
+    /// Publishes the state of the queues; to be called under the group's lock after a change.
+    pub fn note_queues<W>(&self, state: &GroupState<W>) {
+        self.low_since_us.store(state.low_since().0, Ordering::Relaxed);
+        self.queued.store(state.queued(), Ordering::SeqCst);
+    }
 }
 
 impl Group {
@@ -70,6 +96,11 @@ impl Group {
     pub fn is_unpolled(&self) -> bool {
         self.counters.pollers.load(Ordering::SeqCst) == 0
             && self.counters.connections.load(Ordering::SeqCst) > 0
+    }
+
+    /// True if an entry of the low queue has waited for `kick_up` or longer.
+    pub fn is_overdue(&self, now: Moment, kick_up: Micros) -> bool {
+        now.since(Moment(self.counters.low_since_us.load(Ordering::Relaxed))) >= kick_up
     }
 
     /// Takes a permission to run beyond the limit, if there is one.

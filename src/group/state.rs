@@ -70,6 +70,11 @@ impl<W> GroupState<W> {
         self.high.iter().take_while(|e| now.since(e.since) >= patience).count() as u32
     }
 
+    /// Since when the oldest entry of the low queue waits; [`Moment::NEVER`] if there is none.
+    pub fn low_since(&self) -> Moment {
+        self.low.front().map_or(Moment::NEVER, |e| e.since)
+    }
+
     /// Number of queued connections.
     pub fn queued(&self) -> u32 {
         (self.high.len() + self.low.len()) as u32

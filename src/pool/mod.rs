@@ -158,7 +158,7 @@ impl Pool {
     pub(crate) fn push(&self, group: &Group, token: Token, priority: Priority, now: Moment) {
         let mut state = group.state.lock();
         state.push(token, priority, now);
-        group.counters.queued.store(state.queued(), Ordering::SeqCst);
+        group.counters.note_queues(&state);
     }
 
     /// Takes the best queued connection of a group; skips stale entries.
@@ -180,7 +180,7 @@ impl Pool {
             let token = {
                 let mut state = group.state.lock();
                 let token = take(&mut state);
-                group.counters.queued.store(state.queued(), Ordering::SeqCst);
+                group.counters.note_queues(&state);
                 token
             };
             let claimed = self.connections.get(token?).and_then(|c| c.claim_queued(token?));
@@ -279,6 +279,11 @@ impl Pool {
     /// The first ordinary group with queued work, from `near` on.
     pub(crate) fn group_with_queue(&self, near: GroupId) -> Option<&Group> {
         self.groups_from(near).find(|group| group.queued() > 0)
+    }
+
+    /// The first ordinary group, from `near` on, whose low queue has waited for the kick-up time.
+    pub(crate) fn overdue_group(&self, near: GroupId, now: Moment) -> Option<&Group> {
+        self.groups_from(near).find(|group| group.is_overdue(now, PRIO_KICKUP_TIMER))
     }
 
     /// The next group in turn.

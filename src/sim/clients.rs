@@ -44,6 +44,8 @@ pub(super) struct Client {
     idle_since: Moment,
     /// It breaks off instead of sending its last command.
     breaks_off: bool,
+    /// It never thinks for long.
+    is_hasty: bool,
     killed: bool,
     gone: bool,
 }
@@ -55,6 +57,7 @@ impl Client {
     /// Works in one transaction that holds `row`.
     fn hold_lock(&mut self, row: u8) {
         self.is_admin = false;
+        self.is_hasty = true;
         for command in &mut self.program {
             if !matches!(command, Command::Work(_) | Command::Quit) {
                 *command = Command::Work(Micros(100));
@@ -71,8 +74,11 @@ impl Simulation {
             if id < workload.holders {
                 client.hold_lock(u8::MAX - id as u8);
             }
+            // The others come when all locks are held.
+            let latecomer = workload.holders > 0 && !client.is_hasty;
             self.clients.push(client);
-            let start = Micros(self.random.random_range(0..20_000));
+            let earliest = if latecomer { 3_000_000 } else { 0 };
+            let start = Micros(earliest + self.random.random_range(0..20_000));
             self.schedule(start, Event::Client(id));
             if workload.chaos && self.random.random_bool(0.3) {
                 let at = Micros(self.random.random_range(0..3_000_000));
@@ -111,6 +117,7 @@ impl Simulation {
             outstanding: None,
             idle_since: Moment::default(),
             breaks_off: workload.chaos && self.random.random_bool(0.2),
+            is_hasty: false,
             killed: false,
             gone: false,
         }
@@ -182,10 +189,13 @@ impl Simulation {
         let Some((number, sent)) = client.outstanding else { return };
         assert_eq!(number, message.number, "commands are executed in order");
         let queueing = self.moment().since(sent);
-        let longest = if self.server.with(fd, |session| session.locks.is_empty()) {
-            &mut self.report.longest_low_queueing
-        } else {
+        let longest = if self.server.with(fd, |session| !session.locks.is_empty()) {
             &mut self.report.longest_holder_queueing
+        } else if client.is_hasty {
+            // It hasn't got its lock yet.
+            return;
+        } else {
+            &mut self.report.longest_low_queueing
         };
         *longest = (*longest).max(queueing);
     }
@@ -207,6 +217,7 @@ impl Simulation {
     fn think_time(&mut self, id: ClientId) -> Micros {
         let sleepy = self.clients[id].wait_timeout < Micros::from_secs(100);
         match self.random.random_range(0..20) {
+            _ if self.clients[id].is_hasty => Micros(self.random.random_range(5..200)),
             0 if sleepy => Micros(self.random.random_range(900_000..1_100_000)),
             0..=2 => Micros(self.random.random_range(1_000..10_000)),
             _ => Micros(self.random.random_range(5..200)),

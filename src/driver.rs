@@ -49,6 +49,7 @@ pub fn wait_end() {
 
 /// Body of a worker thread.
 pub(crate) fn run_worker(pool: &Arc<Pool>, id: ThreadId, shared: &Arc<WorkerShared>) {
+    shared.set_probe(pool.platform.probe());
     pool.threads.add_worker(Arc::clone(shared));
     CURRENT.set(Current { pool: Arc::as_ptr(pool), worker: Arc::as_ptr(shared) });
     let mut worker = Worker::new(Arc::clone(pool), Arc::clone(shared));

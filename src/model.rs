@@ -68,6 +68,10 @@ impl Platform for Model {
         Arc::new(Flag::default())
     }
 
+    fn probe(&self) -> Option<Box<dyn crate::sync::Probe>> {
+        None
+    }
+
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(FirstMoment)
     }

@@ -272,13 +272,20 @@ impl Warden {
         self.events.clear();
     }
 
-    /// Takes the credits of statements that run for longer than the stall limit, so that others
-    /// may run: whatever they wait for, the server hasn't reported it.
+    /// Takes the credits of statements that don't use them, so that others may run: those whose
+    /// thread sleeps in a wait that the server hasn't reported (a slow client, a group commit, a
+    /// latch), and those that execute for longer than the stall limit.
     fn take_stalled_credits(&self, now: Moment) {
         let limit = self.pool.settings.stall_limit();
         self.pool.threads.for_each_worker(|worker| {
-            let stalled = worker.statement_started().is_some_and(|at| now.since(at) >= limit);
-            if stalled && worker.credit.transition(Credit::Held, Credit::Stalled) {
+            let Some(age) = worker.statement_started().map(|at| now.since(at)) else { return };
+            if worker.credit.get() != Credit::Held {
+                return;
+            }
+            let has_slept = worker.has_slept() && age >= TICK;
+            if (has_slept || age >= limit)
+                && worker.credit.transition(Credit::Held, Credit::Stalled)
+            {
                 self.pool.credits.release();
             }
         });

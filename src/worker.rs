@@ -10,9 +10,9 @@ use crate::group::{Group, GroupId};
 use crate::host::{Armed, CloseReason, Outcome};
 use crate::poll::{BATCH, Events};
 use crate::pool::Pool;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Park, told_before_looking};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Park, Probe, told_before_looking};
 use crate::time::{Micros, Moment};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How long a session that holds locks is waited for between two of its statements before its
 /// worker turns to others. Long enough for a client on the same network.
@@ -40,6 +40,10 @@ pub struct WorkerShared {
     pub parker: Arc<dyn Park>,
     /// Its credit.
     pub credit: CreditSlot,
+    /// Set by its thread when it starts.
+    probe: OnceLock<Box<dyn Probe>>,
+    /// Processor time at the warden's last look, in µs. Only the warden uses it.
+    cpu_seen_us: AtomicU64,
     /// When its present statement began; 0 between statements. Written by the worker, read by the
     /// warden; Relaxed, since a stale value only moves the detection of a stall by one look.
     started_us: AtomicU64,
@@ -54,6 +58,8 @@ impl WorkerShared {
             group,
             parker,
             credit: CreditSlot::default(),
+            probe: OnceLock::new(),
+            cpu_seen_us: AtomicU64::new(u64::MAX),
             started_us: AtomicU64::new(0),
             wait_depth: AtomicU32::new(0),
         }
@@ -71,6 +77,23 @@ impl WorkerShared {
         let depth = self.wait_depth.load(Ordering::Relaxed);
         self.wait_depth.store(depth.saturating_sub(1), Ordering::Relaxed);
         depth == 1
+    }
+
+    /// Makes the worker observable; called by its own thread.
+    pub(crate) fn set_probe(&self, probe: Option<Box<dyn Probe>>) {
+        if let Some(probe) = probe {
+            // It is set once, so there's nothing to lose.
+            let _ = self.probe.set(probe);
+        }
+    }
+
+    /// True if the worker's thread has slept since the last call. For the warden.
+    pub(crate) fn has_slept(&self) -> bool {
+        let Some(probe) = self.probe.get() else { return false };
+        let Some(Micros(used)) = probe.cpu_time() else { return false };
+        let before = self.cpu_seen_us.swap(used, Ordering::Relaxed);
+        // A thread that merely waits for a processor uses no time either, but doesn't sleep.
+        used == before && probe.is_sleeping()
     }
 
     /// When the statement that executes now began.

@@ -183,6 +183,26 @@ fn a_blocked_pool_still_serves_lock_holders_through_reported_waits() {
 }
 
 #[test]
+fn a_statement_that_waits_for_its_client_does_not_keep_its_credit() {
+    let host = FakeHost::new();
+    let pool = pool(&host, 1, 1);
+    pool.start().unwrap();
+    let mut slow: Vec<_> = (0..3).map(|_| connect(&pool)).collect();
+    for client in &mut slow {
+        client.write_all(&[READ]).unwrap();
+    }
+    let started = Instant::now();
+    let mut other = connect(&pool);
+    call(&mut other, PING);
+    // The stall limit alone, of six seconds, would take longer, three times over.
+    assert!(started.elapsed() < Duration::from_secs(5));
+    for client in &mut slow {
+        call(client, READ);
+    }
+    check_end(&host, &pool);
+}
+
+#[test]
 fn refused_threads_leave_a_pool_that_says_so_and_can_be_stopped() {
     for permitted in 0..3 {
         let host = FakeHost::new();

@@ -109,6 +109,11 @@ impl Platform for SystemPlatform {
         Arc::new(crate::sync::Parker::default())
     }
 
+    fn probe(&self) -> Option<Box<dyn crate::sync::Probe>> {
+        let probe = crate::sync::ThreadProbe::of_this_thread()?;
+        Some(Box::new(probe))
+    }
+
     fn clock(&self) -> Arc<dyn crate::time::Clock> {
         Arc::clone(&self.clock) as Arc<dyn crate::time::Clock>
     }

@@ -13,7 +13,7 @@ use crate::group::{Group, GroupId, GroupState, Priority};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
 use crate::poll::Poller;
-use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Park, told_before_looking};
+use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Park, Probe, told_before_looking};
 use crate::time::{Clock, Micros, Moment};
 use crate::timer::Deadlines;
 use crate::warden::WardenLink;
@@ -28,6 +28,9 @@ pub trait Platform: Send + Sync {
 
     /// A new sleeping place.
     fn parker(&self) -> Arc<dyn Park>;
+
+    /// A probe of the calling thread, if there are such things.
+    fn probe(&self) -> Option<Box<dyn Probe>>;
 
     /// The clock of the whole pool.
     fn clock(&self) -> Arc<dyn Clock>;

@@ -4,7 +4,7 @@ use crate::conn::Token;
 use crate::group::GroupId;
 use crate::poll::{Events, Poller};
 use crate::pool::Platform;
-use crate::sync::Park;
+use crate::sync::{Park, Probe};
 use crate::time::{Clock, Micros, Moment};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -311,6 +311,10 @@ impl<M: Send + 'static> Platform for Kernel<M> {
 
     fn parker(&self) -> Arc<dyn Park> {
         self.new_parker().1
+    }
+
+    fn probe(&self) -> Option<Box<dyn Probe>> {
+        None
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

@@ -2,8 +2,10 @@
 //! unchanged under loom's model checker (`RUSTFLAGS="--cfg loom"`).
 
 mod parker;
+mod probe;
 
 pub use parker::{Park, Parker};
+pub use probe::{Probe, ThreadProbe};
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thread_pool_rs::conn::Token;
 use thread_pool_rs::driver;
 use thread_pool_rs::host::*;
@@ -21,8 +21,10 @@ pub const BEGIN: u8 = b'b';
 pub const COMMIT: u8 = b'c';
 /// A wait of 1 ms that is reported to the pool.
 pub const WAIT: u8 = b'w';
-/// Runs for 1 ms.
+/// Computes for 0.5 ms.
 pub const WORK: u8 = b'r';
+/// Waits for one more byte of its client, without a report.
+pub const READ: u8 = b'd';
 /// Ends the session.
 pub const QUIT: u8 = b'q';
 
@@ -119,10 +121,26 @@ impl FakeHost {
                 driver::wait_end();
                 self.counts.running.fetch_add(1, Ordering::SeqCst);
             }
-            WORK => std::thread::sleep(Duration::from_millis(1)),
+            READ => {
+                return (&session.stream).read_exact(&mut [0]).is_ok()
+                    && self.answer(session, READ);
+            }
+            WORK => compute(Duration::from_micros(500)),
             _ => {}
         }
+        self.answer(session, command)
+    }
+
+    fn answer(&self, session: &FakeSession, command: u8) -> bool {
         (&session.stream).write_all(&[command]).is_ok()
+    }
+}
+
+/// Uses the processor; a sleeping thread would lose its credit.
+fn compute(time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        std::hint::spin_loop();
     }
 }
 

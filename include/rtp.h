@@ -93,6 +93,15 @@ typedef struct rtp_pool rtp_pool;
 // Why a channel is rejected before login: no memory, descriptor or thread for it.
 #define RTP_REJECT_NO_RESOURCE 1
 
+// Wait for a page read (`THD_WAIT_DISKIO`, include/mysql/service_thd_wait.h).
+#define RTP_WAIT_DISKIO 2
+
+// Wait for the redo log to be flushed (`THD_WAIT_GROUP_COMMIT`).
+#define RTP_WAIT_GROUP_COMMIT 9
+
+// Wait for a file to be synced (`THD_WAIT_SYNC`).
+#define RTP_WAIT_SYNC 10
+
 // Severity of a log line, as the server's error log has it.
 #define RTP_LOG_ERROR 0
 
@@ -245,7 +254,7 @@ void rtp_thread_main(void *start);
 
 // The calling thread is about to block in a wait of kind `kind` (the server's `THD_WAIT_*`
 // number). Legal on any thread, nested, under any server lock.
-void rtp_wait_begin(uint32_t _kind);
+void rtp_wait_begin(uint32_t kind);
 
 // Ends the innermost `rtp_wait_begin` of the calling thread.
 void rtp_wait_end(void);

@@ -37,9 +37,10 @@ fn with_current(f: impl FnOnce(&Pool, &WorkerShared)) {
     }
 }
 
-/// The calling thread begins a reported wait. Nothing happens on threads that aren't workers.
-pub fn wait_begin() {
-    with_current(Pool::wait_begin);
+/// The calling thread begins a reported wait, `is_io` for input or output. Nothing happens on
+/// threads that aren't workers.
+pub fn wait_begin(is_io: bool) {
+    with_current(|pool, worker| pool.wait_begin(worker, is_io));
 }
 
 /// The calling thread's reported wait ends.
@@ -49,7 +50,7 @@ pub fn wait_end() {
 
 /// Body of a worker thread.
 pub(crate) fn run_worker(pool: &Arc<Pool>, id: ThreadId, shared: &Arc<WorkerShared>) {
-    shared.set_probe(pool.platform.probe());
+    shared.watched.set_probe(pool.platform.probe());
     pool.threads.add_worker(Arc::clone(shared));
     CURRENT.set(Current { pool: Arc::as_ptr(pool), worker: Arc::as_ptr(shared) });
     let mut worker = Worker::new(Arc::clone(pool), Arc::clone(shared));
@@ -152,6 +153,25 @@ pub(crate) fn arm(
     connection.with_session(owned, |session| pool.host.session_arm(session, token, &mut hand_over))
 }
 
+/// Makes a detached session known to kills and queues it; hands it back if it was killed before.
+pub(crate) fn queue(pool: &Pool, owned: Owned) -> Result<(), Owned> {
+    let token = owned.token();
+    let connection = pool.connections.get(token).expect("owned connections have slots");
+    let group = pool.group(connection.group());
+    let session = connection.session(&owned);
+    let mut owned = Some(owned);
+    pool.host.session_arm(&session, token, &mut || {
+        if let Some(owned) = owned.take() {
+            pool.enqueue_quietly(group, owned, pool.clock.now());
+        }
+        0
+    });
+    match owned {
+        Some(owned) => Err(owned),
+        None => Ok(()),
+    }
+}
+
 /// Closes a detached session and frees its slot.
 pub(crate) fn close(pool: &Pool, owned: Owned, reason: CloseReason) {
     let connection = pool.connections.get(owned.token()).expect("owned connections have slots");
@@ -179,6 +199,7 @@ fn poll_for_events(
 /// Body of a login thread.
 pub(crate) fn run_login(pool: &Arc<Pool>, id: ThreadId, parker: Arc<dyn Park>) {
     let mut login = login::Login::new(Arc::clone(pool), parker);
+    login.set_probe();
     let mut done = login::Done::Started;
     loop {
         done = match login.step(pool.clock.now(), done) {
@@ -195,6 +216,10 @@ pub(crate) fn run_login(pool: &Arc<Pool>, id: ThreadId, parker: Arc<dyn Park>) {
                     refusal => login::Done::NotArmed(owned, refusal),
                 }
             }
+            login::Want::Queue(owned) => match queue(pool, owned) {
+                Ok(()) => login::Done::Armed,
+                Err(owned) => login::Done::NotArmed(owned, Armed::Killed),
+            },
             login::Want::Close(owned, reason) => {
                 close(pool, owned, reason);
                 login::Done::Closed

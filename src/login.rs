@@ -4,7 +4,7 @@
 use crate::conn::Owned;
 use crate::host::{Armed, Channel, CloseReason, LogLevel, Opened, Outcome, Session};
 use crate::pool::Pool;
-use crate::sync::{AtomicU32, Mutex, Ordering, Park};
+use crate::sync::{AtomicU32, Mutex, Ordering, Park, Watched};
 use crate::time::{Micros, Moment};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +12,12 @@ use std::sync::Arc;
 /// Most login threads. A login that waits for its client occupies one, for `connect_timeout`
 /// at most, as it occupies a thread without a pool.
 const MAX_THREADS: u32 = 8_192;
-/// Further login threads are started when channels wait and no thread has been free for this
-/// time: then all of them wait for clients. While logins succeed one after the other, more
-/// threads would only take the processors from running statements.
+/// Further login threads are started when channels wait, no thread has been free for this time,
+/// and all of them sleep: then they wait for their clients. While logins succeed one after the
+/// other, more threads would only take the processors from running statements.
 const GRACE: Micros = Micros::from_millis(10);
+/// How many threads are looked at to see whether all of them sleep.
+const SAMPLE: usize = 16;
 /// The number of threads is doubled then, but no more than this are started at once.
 const LARGEST_STEP: u32 = 256;
 /// How long a login thread stays idle before it retires.
@@ -31,6 +33,8 @@ struct Waiting {
 struct State {
     waiting: VecDeque<Waiting>,
     idle: Vec<Arc<dyn Park>>,
+    /// Threads that log a channel in.
+    busy: Vec<Arc<Watched>>,
     /// When a thread last took a channel off the queue.
     last_taken: Moment,
     closed: bool,
@@ -49,12 +53,25 @@ impl Logins {
     /// How many login threads there should be.
     pub(crate) fn threads_wanted(&self, now: Moment) -> u32 {
         let threads = self.threads.load(Ordering::SeqCst);
-        let state = self.state.lock();
-        let Some(oldest) = state.waiting.front() else { return threads };
-        if now.since(oldest.since.max(state.last_taken)) < GRACE {
+        let Some((channels, sample)) = self.stuck(now) else { return threads };
+        // Threads that have work but no processor wouldn't be helped by more of them.
+        if sample.iter().any(|busy| !busy.has_slept()) {
             return threads;
         }
-        (threads + threads.clamp(1, LARGEST_STEP)).min(MAX_THREADS)
+        // One for each channel is enough; some may be on their way already.
+        (threads + threads.clamp(1, LARGEST_STEP)).min(channels).min(MAX_THREADS)
+    }
+
+    /// If channels wait and no thread has been free for a while: how many channels there are,
+    /// and some of the threads that are busy with one.
+    fn stuck(&self, now: Moment) -> Option<(u32, Vec<Arc<Watched>>)> {
+        let state = self.state.lock();
+        let oldest = state.waiting.front()?;
+        if now.since(oldest.since.max(state.last_taken)) < GRACE {
+            return None;
+        }
+        let channels = (state.busy.len() + state.waiting.len()) as u32;
+        Some((channels, state.busy.iter().take(SAMPLE).cloned().collect()))
     }
 
     /// Number of channels that wait.
@@ -113,6 +130,8 @@ pub enum Want {
     },
     /// Register the session with its group's poller for the first time.
     Arm(Owned),
+    /// Make the session known to kills and put it into its group's queue.
+    Queue(Owned),
     /// Close a session that has a slot.
     Close(Owned, CloseReason),
     /// Close a session that got no slot.
@@ -130,9 +149,9 @@ pub enum Done {
     Unparked,
     /// [`Want::Open`]: the session, or `None` when the login failed.
     Opened(Option<Opened>),
-    /// [`Want::Arm`] succeeded.
+    /// [`Want::Arm`] or [`Want::Queue`] succeeded.
     Armed,
-    /// [`Want::Arm`] failed, so the connection is still ours.
+    /// One of them failed, so the connection is still ours.
     NotArmed(Owned, Armed),
     /// One of the closes.
     Closed,
@@ -142,6 +161,7 @@ pub enum Done {
 pub struct Login {
     pool: Arc<Pool>,
     parker: Arc<dyn Park>,
+    watched: Arc<Watched>,
     is_admin: bool,
     group: u32,
 }
@@ -149,7 +169,13 @@ pub struct Login {
 impl Login {
     /// A login thread that sleeps on `parker`.
     pub fn new(pool: Arc<Pool>, parker: Arc<dyn Park>) -> Self {
-        Self { pool, parker, is_admin: false, group: 0 }
+        let watched = Arc::new(Watched::default());
+        Self { pool, parker, watched, is_admin: false, group: 0 }
+    }
+
+    /// Makes the thread observable; called by itself.
+    pub(crate) fn set_probe(&self) {
+        self.watched.set_probe(self.pool.platform.probe());
     }
 
     /// Where it sleeps.
@@ -159,6 +185,10 @@ impl Login {
 
     /// What to do after `done`.
     pub fn step(&mut self, now: Moment, done: Done) -> Want {
+        if let Done::Opened(_) = done {
+            let mut state = self.pool.logins.state.lock();
+            state.busy.retain(|busy| !Arc::ptr_eq(busy, &self.watched));
+        }
         match done {
             Done::Started | Done::Closed | Done::Opened(None) => self.next(now),
             Done::Unparked => self.unparked(now),
@@ -177,6 +207,7 @@ impl Login {
         let mut state = self.pool.logins.state.lock();
         if let Some(waiting) = state.waiting.pop_front() {
             state.last_taken = now;
+            state.busy.push(Arc::clone(&self.watched));
             self.is_admin = waiting.is_admin;
             return Want::Open { channel: waiting.channel, is_admin: waiting.is_admin };
         }
@@ -228,13 +259,8 @@ impl Login {
             return Want::Close(owned, CloseReason::Ended);
         }
         self.pool.note_idle(&owned, now + outcome.wait_timeout);
-        if !outcome.buffered {
-            return Want::Arm(owned);
-        }
-        // Its first command came together with the login: no poller would report it.
-        let pool = Arc::clone(&self.pool);
-        pool.enqueue(pool.group(self.group), owned, now);
-        self.next(now)
+        // A first command that came together with the login would be reported by no poller.
+        if outcome.buffered { Want::Queue(owned) } else { Want::Arm(owned) }
     }
 }
 

@@ -209,7 +209,7 @@ fn a_credit_that_stalls_during_a_wait_is_counted_once() {
                 pool.credits.release();
             }
         });
-        world.pool.wait_begin(&world.shared);
+        world.pool.wait_begin(&world.shared, false);
         world.pool.wait_end(&world.shared);
         if world.shared.credit.replace(Credit::None) == Credit::Held {
             world.pool.credits.release();

@@ -23,6 +23,21 @@ impl Deadlines {
         is_first
     }
 
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Removes the entries for which `keep` is false.
+    pub fn retain(&mut self, keep: impl Fn(Moment, Token) -> bool) {
+        self.heap.retain(|Reverse((at, token))| keep(*at, *token));
+    }
+
     /// When the next entry is due.
     pub fn next(&self) -> Option<Moment> {
         self.heap.peek().map(|Reverse((at, _))| *at)

@@ -18,10 +18,18 @@ const LINGER: Micros = Micros::from_millis(50);
 /// Before a due timer of a session that isn't idle is looked at again. `wait_timeout` is at least
 /// one second, so no deadline can fall due in between.
 const RECHECK: Micros = Micros::from_secs(1);
+/// Whenever the number of timers is a multiple of this, the warden looks for useless ones.
+pub(crate) const TIMERS_BETWEEN_LOOKS: usize = 1_024;
 /// After a thread couldn't be started, the next try comes this much later.
 const SPAWN_PAUSE: Micros = Micros::from_millis(100);
 /// How long a session that holds locks waits for a credit before it runs beyond the limit.
 const HOLDER_PATIENCE: Micros = Micros(2_000);
+
+const THREAD_REFUSED: &str = "The operating system refused a new thread; connections wait for the \
+    existing ones. Raise the limits on processes and memory.";
+const ALL_WORKERS_USED: &str = "All workers of the thread pool are in use, most of them by \
+    statements that wait for locks; further statements wait in the queue, except those of \
+    sessions that hold locks. Admin connections (admin_address) are served.";
 
 /// How other threads reach the warden.
 pub struct WardenLink {
@@ -106,7 +114,9 @@ pub struct Warden {
     /// Since when the admin group has been without a free worker.
     admin_hungry_since: Option<Moment>,
     no_spawn_before: Moment,
-    last_spawn_complaint: Option<Moment>,
+    complained_at: Option<Moment>,
+    /// A line that isn't written yet.
+    complaint: Option<&'static str>,
 }
 
 impl Warden {
@@ -120,7 +130,8 @@ impl Warden {
             login_threads_wanted: 0,
             admin_hungry_since: None,
             no_spawn_before: Moment::default(),
-            last_spawn_complaint: None,
+            complained_at: None,
+            complaint: None,
         }
     }
 
@@ -129,11 +140,7 @@ impl Warden {
         match done {
             Done::Started | Done::Unparked => self.look(now),
             Done::Polled(group) => self.polled(group, now),
-            Done::Spawned(role, group, ok) => {
-                if let Some(want) = self.spawned(role, group, ok, now) {
-                    return want;
-                }
-            }
+            Done::Spawned(role, group, ok) => self.spawned(role, group, ok, now),
             Done::Finished => {}
         }
         self.next(now)
@@ -145,7 +152,10 @@ impl Warden {
         self.expire_idle(now);
         self.login_threads_wanted = self.pool.logins.threads_wanted(now);
         let pool = Arc::clone(&self.pool);
-        if self.is_saturated() {
+        if self.workers() >= self.pool.settings.max_workers() && self.some_group_lacks_worker() {
+            self.complaint = self.complain(now, ALL_WORKERS_USED);
+        }
+        if self.is_saturated(now) {
             self.saturated_at = Some(now);
             self.take_stalled_credits(now);
             let unpolled = pool.ordinary_groups().iter().filter(|g| g.is_unpolled());
@@ -163,10 +173,17 @@ impl Warden {
     }
 
     /// Whether work that waits can't be helped by waking or starting a worker.
-    fn is_saturated(&self) -> bool {
-        let all_workers_busy = || self.pool.ordinary_groups().iter().any(Self::lacks_worker);
-        self.pool.credits.free() <= 0
-            || self.workers() >= self.pool.settings.max_workers() && all_workers_busy()
+    fn is_saturated(&self, now: Moment) -> bool {
+        self.pool.credits.free() <= 0 || self.cannot_start(now) && self.some_group_lacks_worker()
+    }
+
+    /// No further worker may or can be started now.
+    fn cannot_start(&self, now: Moment) -> bool {
+        now < self.no_spawn_before || self.workers() >= self.pool.settings.max_workers()
+    }
+
+    fn some_group_lacks_worker(&self) -> bool {
+        self.pool.ordinary_groups().iter().any(Self::lacks_worker)
     }
 
     /// Lets sessions that hold locks run beyond the limit when they have waited: whoever has the
@@ -188,6 +205,9 @@ impl Warden {
         }
         if let Some(thread) = self.pool.threads.take_finished() {
             return Want::Join(thread);
+        }
+        if let Some(text) = self.complaint.take() {
+            return Want::Log(LogLevel::Warning, text.to_owned());
         }
         if let Some(group) = self.to_poll.pop() {
             return Want::Poll(group);
@@ -213,7 +233,7 @@ impl Warden {
         }
         let holder_waits = |group: &&Group| group.counters.grants.load(Ordering::SeqCst) > 0;
         let mut groups = pool.ordinary_groups().iter().filter(|g| Self::lacks_worker(g));
-        let group = if self.is_saturated() { groups.find(holder_waits) } else { groups.next() };
+        let group = if self.is_saturated(now) { groups.find(holder_waits) } else { groups.next() };
         Some((Role::Worker, group?.id))
     }
 
@@ -230,13 +250,13 @@ impl Warden {
         self.pool.groups().iter().map(|g| g.counters.workers.load(Ordering::SeqCst)).sum()
     }
 
-    fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) -> Option<Want> {
+    fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) {
         if ok {
             if role == Role::Worker && group == self.pool.admin_group().id {
                 // The next one comes only if this one turns out not to be enough.
                 self.admin_hungry_since = Some(now);
             }
-            return None;
+            return;
         }
         if role == Role::Login {
             self.pool.logins.threads.fetch_sub(1, Ordering::SeqCst);
@@ -247,15 +267,16 @@ impl Warden {
             counters.starting.fetch_sub(1, Ordering::SeqCst);
         }
         self.no_spawn_before = now + SPAWN_PAUSE;
-        let complained =
-            self.last_spawn_complaint.is_some_and(|at| now.since(at) < Micros::from_secs(60));
-        if complained {
-            return None;
+        self.complaint = self.complain(now, THREAD_REFUSED);
+    }
+
+    /// The line, unless one was written in the last minute.
+    fn complain(&mut self, now: Moment, text: &'static str) -> Option<&'static str> {
+        if self.complained_at.is_some_and(|at| now.since(at) < Micros::from_secs(60)) {
+            return self.complaint;
         }
-        self.last_spawn_complaint = Some(now);
-        let text = "The operating system refused a new thread; connections wait for \
-                    the existing ones. Raise the limits on processes and memory.";
-        Some(Want::Log(LogLevel::Warning, text.to_owned()))
+        self.complained_at = Some(now);
+        Some(text)
     }
 
     /// Queues what a group without a poller has received.
@@ -282,7 +303,7 @@ impl Warden {
             if worker.credit.get() != Credit::Held {
                 return;
             }
-            let has_slept = worker.has_slept() && age >= TICK;
+            let has_slept = worker.watched.has_slept() && age >= TICK;
             if (has_slept || age >= limit)
                 && worker.credit.transition(Credit::Held, Credit::Stalled)
             {
@@ -294,6 +315,7 @@ impl Warden {
     /// Hands sessions whose idle time is over to the admin group, which closes them.
     fn expire_idle(&self, now: Moment) {
         let pool = &self.pool;
+        self.forget_closed_connections();
         loop {
             let expired = {
                 let mut timers = pool.timers.lock();
@@ -305,7 +327,10 @@ impl Warden {
                 let deadline = connection.idle_deadline();
                 let is_due = deadline <= now;
                 let expired = is_due && connection.expire(token);
-                if !expired {
+                if expired {
+                    // If it is forgiven it needs a new entry.
+                    connection.set_timer_at(Moment::NEVER);
+                } else {
                     let again = if is_due { now + RECHECK } else { deadline };
                     connection.set_timer_at(again);
                     timers.add(again, token);
@@ -320,6 +345,20 @@ impl Warden {
         }
     }
 
+    /// Entries of closed connections stay until they are due; when they have become the majority
+    /// they are removed together.
+    fn forget_closed_connections(&self) {
+        let useful = self.pool.connections.len();
+        let mut timers = self.pool.timers.lock();
+        if timers.len() < 2 * useful + TIMERS_BETWEEN_LOOKS {
+            return;
+        }
+        timers.retain(|at, token| {
+            let connection = self.pool.connections.get(token);
+            connection.is_some_and(|c| c.names(token) && c.timer_at() == at)
+        });
+    }
+
     /// Until the next look; `None` when only a kick can make one necessary.
     fn time_to_sleep(&mut self, now: Moment) -> Option<Micros> {
         let pool = &self.pool;
@@ -329,7 +368,7 @@ impl Warden {
         pool.warden.watching.store(busy, Ordering::SeqCst);
         // Told first, looked afterwards: a worker that took the last credit before it could see
         // the flag is seen here.
-        if busy || self.is_saturated() {
+        if busy || self.is_saturated(now) {
             return Some(TICK);
         }
         let blocked = (now < self.no_spawn_before).then(|| self.no_spawn_before.since(now));

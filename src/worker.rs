@@ -10,9 +10,9 @@ use crate::group::{Group, GroupId};
 use crate::host::{Armed, CloseReason, Outcome};
 use crate::poll::{BATCH, Events};
 use crate::pool::Pool;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Park, Probe, told_before_looking};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, Park, Watched, told_before_looking};
 use crate::time::{Micros, Moment};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// How long a session that holds locks is waited for between two of its statements before its
 /// worker turns to others. Long enough for a client on the same network.
@@ -40,10 +40,10 @@ pub struct WorkerShared {
     pub parker: Arc<dyn Park>,
     /// Its credit.
     pub credit: CreditSlot,
-    /// Set by its thread when it starts.
-    probe: OnceLock<Box<dyn Probe>>,
-    /// Processor time at the warden's last look, in µs. Only the warden uses it.
-    cpu_seen_us: AtomicU64,
+    /// Lets the warden see whether it sleeps.
+    pub(crate) watched: Watched,
+    /// It lent its credit for a wait for input or output. Only its own thread uses it.
+    pub(crate) lent_for_io: AtomicBool,
     /// When its present statement began; 0 between statements. Written by the worker, read by the
     /// warden; Relaxed, since a stale value only moves the detection of a stall by one look.
     started_us: AtomicU64,
@@ -58,8 +58,8 @@ impl WorkerShared {
             group,
             parker,
             credit: CreditSlot::default(),
-            probe: OnceLock::new(),
-            cpu_seen_us: AtomicU64::new(u64::MAX),
+            watched: Watched::default(),
+            lent_for_io: AtomicBool::new(false),
             started_us: AtomicU64::new(0),
             wait_depth: AtomicU32::new(0),
         }
@@ -77,23 +77,6 @@ impl WorkerShared {
         let depth = self.wait_depth.load(Ordering::Relaxed);
         self.wait_depth.store(depth.saturating_sub(1), Ordering::Relaxed);
         depth == 1
-    }
-
-    /// Makes the worker observable; called by its own thread.
-    pub(crate) fn set_probe(&self, probe: Option<Box<dyn Probe>>) {
-        if let Some(probe) = probe {
-            // It is set once, so there's nothing to lose.
-            let _ = self.probe.set(probe);
-        }
-    }
-
-    /// True if the worker's thread has slept since the last call. For the warden.
-    pub(crate) fn has_slept(&self) -> bool {
-        let Some(probe) = self.probe.get() else { return false };
-        let Some(Micros(used)) = probe.cpu_time() else { return false };
-        let before = self.cpu_seen_us.swap(used, Ordering::Relaxed);
-        // A thread that merely waits for a processor uses no time either, but doesn't sleep.
-        used == before && probe.is_sleeping()
     }
 
     /// When the statement that executes now began.
@@ -175,6 +158,8 @@ pub struct Worker {
     turn_started: Moment,
     /// When it last had something to do.
     idle_since: Moment,
+    /// When it last went to sleep for lack of a credit.
+    parked_at: Moment,
     /// When it last looked for entries whose kick-up is due.
     overdue_looked_at: Moment,
     /// What the session it serves looked like after its last command.
@@ -195,6 +180,7 @@ impl Worker {
             settled: false,
             turn_started: Moment::default(),
             idle_since: Moment::default(),
+            parked_at: Moment::default(),
             overdue_looked_at: Moment::default(),
             outcome: Outcome::default(),
             verifying: None,
@@ -220,8 +206,10 @@ impl Worker {
                 pool.enqueue(group, owned, now);
                 self.next(now)
             }
-            Done::NotRested(owned, Armed::Refused) => Want::Close(owned, CloseReason::NoResource),
-            Done::NotRested(owned, _) => Want::Close(owned, CloseReason::Ended),
+            Done::NotRested(owned, Armed::Refused) => {
+                self.close(owned, CloseReason::NoResource, now)
+            }
+            Done::NotRested(owned, _) => self.close(owned, CloseReason::Ended, now),
             Done::Rested | Done::Closed => {
                 self.shared.set_statement_started(None);
                 self.idle_since = now;
@@ -248,7 +236,7 @@ impl Worker {
                 if let Some((owned, marks)) = self.take_granted() {
                     return self.begin(owned, marks, now);
                 }
-                match self.park() {
+                match self.park(now) {
                     Some(want) => return want,
                     None => continue,
                 }
@@ -424,7 +412,11 @@ impl Worker {
             pool.enqueue(self.group(), first, now);
             return self.next(now);
         }
-        // This worker no longer polls; if more may run, somebody else must.
+        // This worker no longer polls; if more may run, somebody else must. A notification that
+        // came along may have meant another group's queue.
+        if self.events.was_notified() {
+            self.pass_on();
+        }
         self.pool.dispatch(self.group());
         self.begin(first, marks, now)
     }
@@ -472,7 +464,8 @@ impl Worker {
     }
 
     /// No credit: sleeps until one is free. `None` if that has happened meanwhile.
-    fn park(&mut self) -> Option<Want> {
+    fn park(&mut self, now: Moment) -> Option<Want> {
+        self.parked_at = now;
         {
             let group = self.group();
             let mut state = group.state.lock();
@@ -500,7 +493,8 @@ impl Worker {
     }
 
     fn unparked(&mut self, now: Moment) -> Want {
-        if self.leave_parked() && !self.pool.is_stopping() {
+        let in_time = now.since(self.parked_at) >= IDLE_TIMEOUT;
+        if self.leave_parked() && in_time && !self.pool.is_stopping() {
             // Nobody needed this worker for a long time.
             return self.exit();
         }
@@ -511,13 +505,19 @@ impl Worker {
     fn begin(&mut self, owned: Owned, marks: Marks, now: Moment) -> Want {
         self.turn_started = now;
         if marks.killed {
-            return Want::Close(owned, CloseReason::Ended);
+            return self.close(owned, CloseReason::Ended, now);
         }
         if marks.expired || marks.doubtful {
             self.verifying = Some(marks);
             return Want::Await(owned, Micros(0));
         }
         self.execute(owned, now)
+    }
+
+    /// Closing can mean a long rollback, so it can stall like a statement.
+    fn close(&mut self, owned: Owned, reason: CloseReason, now: Moment) -> Want {
+        self.shared.set_statement_started(Some(now));
+        Want::Close(owned, reason)
     }
 
     fn execute(&mut self, owned: Owned, now: Moment) -> Want {
@@ -530,7 +530,7 @@ impl Worker {
         self.connection(&owned).set_holds_locks(outcome.holds_locks);
         self.outcome = outcome;
         if outcome.close {
-            return Want::Close(owned, CloseReason::Ended);
+            return self.close(owned, CloseReason::Ended, now);
         }
         if outcome.buffered {
             return if self.may_stay(now) { self.stay(owned, now) } else { Want::Detach(owned) };
@@ -551,9 +551,15 @@ impl Worker {
                 if marks.expired {
                     self.connection(&owned).forgive_expiry(&owned);
                 }
-                self.execute(owned, now)
+                // Disposal of timed-out sessions needs no credit, but statements do.
+                let is_guest = self.connection(&owned).group() != self.shared.group;
+                if self.group().is_admin && is_guest {
+                    Want::Detach(owned)
+                } else {
+                    self.execute(owned, now)
+                }
             }
-            Some(marks) if marks.expired => Want::Close(owned, CloseReason::IdleTimeout),
+            Some(marks) if marks.expired => self.close(owned, CloseReason::IdleTimeout, now),
             // An event that was served before: the session goes on being idle.
             Some(_) => Want::Rest(owned),
             None if ready && self.may_stay(now) => self.stay(owned, now),

@@ -134,6 +134,19 @@ fn idle_sessions_time_out_and_busy_ones_do_not() {
 }
 
 #[test]
+fn connections_that_are_gone_leave_no_timers_behind() {
+    let host = FakeHost::new();
+    let pool = pool(&host, 1, 2);
+    pool.start().unwrap();
+    for _ in 0..5_000 {
+        call(&mut connect(&pool), PING);
+    }
+    wait_until("all are closed", || pool.connections.is_empty());
+    wait_until("most timers are forgotten", || pool.timers_len() < 2_500);
+    check_end(&host, &pool);
+}
+
+#[test]
 fn killing_every_session_at_any_moment_loses_none() {
     let host = FakeHost::new();
     let pool = pool(&host, 2, 2);

@@ -162,7 +162,8 @@ mod tests {
         let slot = slab.get(token).unwrap();
         assert!(!slot.kill(token));
         assert_eq!(slot.phase(), Phase::Owned);
-        slot.hand_to_queue(owned);
+        let (token, marks) = slot.hand_to_queue(owned);
+        assert!(marks.killed, "whoever queues it learns of the kill");
         let (owned, marks) = slot.claim_queued(token).unwrap();
         assert!(marks.killed);
         slab.close(owned);

@@ -185,10 +185,9 @@ impl Connection {
     }
 
     /// `Owned → Queued`; the caller must put the token into a queue.
-    pub fn hand_to_queue(&self, owned: Owned) -> Token {
+    pub fn hand_to_queue(&self, owned: Owned) -> (Token, Marks) {
         let moved = self.shift(owned.token, Phase::Owned, Phase::Queued, 0);
-        assert!(moved.is_some(), "an owned connection left its owner");
-        owned.token
+        (owned.token, moved.expect("an owned connection left its owner"))
     }
 
     /// Marks the connection killed. True if the caller must queue it: it was idle (now `Queued`)
@@ -244,6 +243,12 @@ impl Connection {
     pub fn with_session<R>(&self, owned: &Owned, f: impl FnOnce(&Session) -> R) -> R {
         debug_assert!(self.names(owned.token));
         f(&Session::from_raw(self.session.load(Ordering::Relaxed)))
+    }
+
+    /// The session's name for a call after which somebody else may own it.
+    pub(crate) fn session(&self, owned: &Owned) -> Session {
+        debug_assert!(self.names(owned.token));
+        Session::from_raw(self.session.load(Ordering::Relaxed))
     }
 
     /// The socket.

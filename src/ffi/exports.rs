@@ -234,8 +234,9 @@ pub unsafe extern "C" fn rtp_thread_main(start: *mut c_void) {
 /// The calling thread is about to block in a wait of kind `kind` (the server's `THD_WAIT_*`
 /// number). Legal on any thread, nested, under any server lock.
 #[unsafe(no_mangle)]
-pub extern "C" fn rtp_wait_begin(_kind: u32) {
-    or_abort(driver::wait_begin);
+pub extern "C" fn rtp_wait_begin(kind: u32) {
+    let is_io = matches!(kind, RTP_WAIT_DISKIO | RTP_WAIT_GROUP_COMMIT | RTP_WAIT_SYNC);
+    or_abort(|| driver::wait_begin(is_io));
 }
 
 /// Ends the innermost `rtp_wait_begin` of the calling thread.

@@ -57,6 +57,13 @@ pub const RTP_REJECT_SHUTDOWN: u32 = 0;
 /// Why a channel is rejected before login: no memory, descriptor or thread for it.
 pub const RTP_REJECT_NO_RESOURCE: u32 = 1;
 
+/// Wait for a page read (`THD_WAIT_DISKIO`, include/mysql/service_thd_wait.h).
+pub const RTP_WAIT_DISKIO: u32 = 2;
+/// Wait for the redo log to be flushed (`THD_WAIT_GROUP_COMMIT`).
+pub const RTP_WAIT_GROUP_COMMIT: u32 = 9;
+/// Wait for a file to be synced (`THD_WAIT_SYNC`).
+pub const RTP_WAIT_SYNC: u32 = 10;
+
 /// Severity of a log line, as the server's error log has it.
 pub const RTP_LOG_ERROR: u32 = 0;
 /// See [`RTP_LOG_ERROR`].

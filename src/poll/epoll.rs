@@ -46,7 +46,10 @@ impl Poller for Epoll {
     }
 
     fn rearm(&self, fd: i32, token: Token) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, ONE_SHOT, token.raw())
+        match self.control(libc::EPOLL_CTL_MOD, fd, ONE_SHOT, token.raw()) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => self.add(fd, token),
+            result => result,
+        }
     }
 
     fn wait(&self, events: &mut Events, max: usize, timeout: Option<Micros>) -> io::Result<()> {
@@ -68,7 +71,9 @@ impl Poller for Epoll {
         }
         for event in &buffer[..count as usize] {
             let data = event.u64;
-            if data != WAKE {
+            if data == WAKE {
+                events.note_notification();
+            } else {
                 events.push(Token::from_raw(data));
             }
         }

@@ -18,11 +18,12 @@ pub const BATCH: usize = 64;
 pub struct Events {
     tokens: [Token; BATCH],
     len: usize,
+    notified: bool,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { tokens: [Token::from_raw(0); BATCH], len: 0 }
+        Self { tokens: [Token::from_raw(0); BATCH], len: 0, notified: false }
     }
 }
 
@@ -30,6 +31,17 @@ impl Events {
     /// Empties the list.
     pub fn clear(&mut self) {
         self.len = 0;
+        self.notified = false;
+    }
+
+    /// Notes that a notification was among the events.
+    pub fn note_notification(&mut self) {
+        self.notified = true;
+    }
+
+    /// True if a notification was among the events.
+    pub fn was_notified(&self) -> bool {
+        self.notified
     }
 
     /// Appends a token; the list holds [`BATCH`] of them.
@@ -49,7 +61,7 @@ pub trait Poller: Send + Sync {
     /// Registers a socket for the first time, armed.
     fn add(&self, fd: i32, token: Token) -> io::Result<()>;
 
-    /// Arms a registered socket again.
+    /// Arms a socket again; also for the first time, if its first command came with the login.
     fn rearm(&self, fd: i32, token: Token) -> io::Result<()>;
 
     /// Waits for up to `max` events (1 to [`BATCH`]), for at most `timeout` (`None`: for ever),

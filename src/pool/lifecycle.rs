@@ -8,7 +8,7 @@
 use super::{Platform, Pool};
 use crate::driver;
 use crate::group::GroupId;
-use crate::host::{CloseReason, RejectReason, Role, ThreadBody};
+use crate::host::{CloseReason, LogLevel, RejectReason, Role, ThreadBody};
 use crate::sync::Ordering;
 use crate::worker::WorkerShared;
 use std::sync::Arc;
@@ -27,6 +27,9 @@ impl Pool {
         if started {
             return Ok(());
         }
+        let text = "The operating system refused one of the thread pool's permanent threads. \
+                    Raise the limits on processes and memory.";
+        self.host.log(LogLevel::Error, text);
         self.shutdown();
         Err(StartError)
     }

@@ -13,10 +13,12 @@ use crate::group::{Group, GroupId, GroupState, Priority};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
 use crate::poll::Poller;
-use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Park, Probe, told_before_looking};
+use crate::sync::{
+    AtomicBool, AtomicI64, AtomicU32, Mutex, Ordering, Park, Probe, told_before_looking,
+};
 use crate::time::{Clock, Micros, Moment};
 use crate::timer::Deadlines;
-use crate::warden::WardenLink;
+use crate::warden::{TIMERS_BETWEEN_LOOKS, WardenLink};
 use crate::worker::WorkerShared;
 use std::io;
 use std::sync::Arc;
@@ -39,6 +41,9 @@ pub trait Platform: Send + Sync {
 /// How long a low-priority entry may wait before it is served ahead of the high queue.
 pub const PRIO_KICKUP_TIMER: Micros = Micros::from_millis(1_000);
 
+/// How many credits may be lent for input and output, for each credit of the limit.
+const IO_LENT_PER_CREDIT: i64 = 8;
+
 /// See the module.
 pub struct Pool {
     /// The server.
@@ -51,6 +56,9 @@ pub struct Pool {
     pub settings: Settings,
     /// Rights to run.
     pub credits: Credits,
+    /// Credits that are lent for waits for input or output. Written by the wait callbacks. A
+    /// stale value admits one statement more or less, so Relaxed.
+    io_lent: AtomicI64,
     /// All connections.
     pub connections: Slab,
     /// Connections that haven't logged in.
@@ -86,6 +94,7 @@ impl Pool {
         Ok(Self {
             clock: platform.clock(),
             credits: Credits::new(settings.concurrency_limit()),
+            io_lent: AtomicI64::new(0),
             connections: Slab::default(),
             logins: Logins::default(),
             timers: Mutex::new(Deadlines::default()),
@@ -132,6 +141,11 @@ impl Pool {
         self.stopping.load(Ordering::Acquire)
     }
 
+    /// Number of idle timeouts that are noted, useless ones included.
+    pub fn timers_len(&self) -> usize {
+        self.timers.lock().len()
+    }
+
     /// Changes a system variable and puts it into force.
     pub fn set_variable(&self, index: u32, value: u64) -> Result<(), OutOfRange> {
         self.settings.set(index, value)?;
@@ -153,8 +167,13 @@ impl Pool {
     pub(crate) fn enqueue_quietly(&self, group: &Group, owned: Owned, now: Moment) {
         let connection = self.connections.get(owned.token()).expect("owned connections have slots");
         let priority = if connection.holds_locks() { Priority::High } else { Priority::Low };
-        let token = connection.hand_to_queue(owned);
+        let (token, marks) = connection.hand_to_queue(owned);
         self.push(group, token, priority, now);
+        if marks.killed {
+            // A kill that came just before couldn't queue it.
+            self.push(self.admin_group(), token, Priority::High, now);
+            self.dispatch(self.admin_group());
+        }
     }
 
     /// Adds a token in phase `Queued` to a queue. The caller dispatches.
@@ -305,17 +324,31 @@ impl Pool {
 
     /// A statement of `worker` begins a wait that the server knows of: its credit is lent to the
     /// pool. May run under any lock of the server, so it takes only a group's lock and wakes at
-    /// most one thread.
-    pub(crate) fn wait_begin(&self, worker: &WorkerShared) {
-        if worker.enter_wait() && worker.credit.transition(Credit::Held, Credit::Lent) {
+    /// most a few threads.
+    pub(crate) fn wait_begin(&self, worker: &WorkerShared, is_io: bool) {
+        if !worker.enter_wait() || is_io && !self.may_lend_for_io() {
+            return;
+        }
+        if worker.credit.transition(Credit::Held, Credit::Lent) {
+            worker.lent_for_io.store(is_io, Ordering::Relaxed);
+            self.io_lent.fetch_add(i64::from(is_io), Ordering::Relaxed);
             self.credits.release();
             self.credits_freed(worker.group);
         }
     }
 
+    /// Whoever gets a credit that was lent for a read or a commit soon waits for the same device.
+    /// So only some credits are lent for that: enough to keep a device busy and to let commits
+    /// be grouped, but no unlimited number of transactions.
+    fn may_lend_for_io(&self) -> bool {
+        self.io_lent.load(Ordering::Relaxed) < self.credits.limit() * IO_LENT_PER_CREDIT
+    }
+
     /// The wait is over: the credit is taken again at once.
     pub(crate) fn wait_end(&self, worker: &WorkerShared) {
         if worker.leave_wait() && worker.credit.transition(Credit::Lent, Credit::Held) {
+            let was_io = worker.lent_for_io.load(Ordering::Relaxed);
+            self.io_lent.fetch_sub(i64::from(was_io), Ordering::Relaxed);
             self.credits.acquire_overdraft();
             self.warden.note_admission(&self.credits);
         }
@@ -328,12 +361,13 @@ impl Pool {
         let connection = self.connections.get(token).expect("owned connections have slots");
         connection.set_idle_deadline(deadline);
         if deadline < connection.timer_at() {
-            let is_first = {
+            let (is_first, many) = {
                 let mut timers = self.timers.lock();
                 connection.set_timer_at(deadline);
-                timers.add(deadline, token)
+                let is_first = timers.add(deadline, token);
+                (is_first, timers.len().is_multiple_of(TIMERS_BETWEEN_LOOKS))
             };
-            if is_first {
+            if is_first || many {
                 self.warden.kick();
             }
         }

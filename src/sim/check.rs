@@ -73,6 +73,7 @@ impl Simulation {
         assert_eq!(self.server.open_sessions(), 0, "sessions left open");
         assert!(self.pool.connections.is_empty(), "slots left in use");
         assert_eq!(self.pool.credits.used(), 0, "credits left in use");
+        assert!(self.pool.timers.lock().len() < 1_024 + 2 * self.clients.len());
         let keep = self.pool.settings.idle_workers_per_group();
         for group in self.pool.groups() {
             let workers = group.counters.workers.load(Ordering::SeqCst);

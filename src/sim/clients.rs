@@ -176,7 +176,10 @@ impl Simulation {
         let client = self.client_of(channel.as_raw() as i32);
         let wait_timeout = self.clients[client].wait_timeout;
         self.clients[client].idle_since = self.kernel.now();
-        Some(self.server.open(&channel, wait_timeout, is_admin))
+        let mut opened = self.server.open(&channel, wait_timeout, is_admin);
+        opened.outcome.buffered =
+            self.kernel.is_readable(opened.fd) && self.random.random_bool(0.3);
+        Some(opened)
     }
 
     fn client_of(&self, fd: i32) -> ClientId {

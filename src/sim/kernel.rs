@@ -133,8 +133,10 @@ impl<M: Send + 'static> Kernel<M> {
         let state = &mut *self.state.lock();
         let poller = &mut state.pollers[group as usize];
         poller.waiters.retain(|waiter| *waiter != thread);
-        poller.notified = false;
         events.clear();
+        if std::mem::take(&mut poller.notified) {
+            events.note_notification();
+        }
         for _ in 0..max {
             let Some(token) = poller.ready.pop_front() else { break };
             events.push(token);
@@ -253,9 +255,7 @@ impl<M: Send + 'static> Poller for SimPoller<M> {
 
     fn rearm(&self, fd: i32, token: Token) -> io::Result<()> {
         let mut state = self.kernel.state.lock();
-        if !state.pollers[self.group as usize].registered.contains_key(&fd) {
-            return Err(io::Error::from_raw_os_error(libc::ENOENT));
-        }
+        state.pollers[self.group as usize].registered.insert(fd, token);
         state.arm(self.group, fd, token);
         Ok(())
     }

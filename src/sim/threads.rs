@@ -296,12 +296,12 @@ impl Simulation {
                 Stage::Working
             }
             Command::Wait(time) => {
-                self.pool.wait_begin(shared);
+                self.pool.wait_begin(shared, message.number % 2 == 0);
                 self.go_on(thread, time);
                 Stage::Waiting
             }
             Command::Lock(row) if !self.server.lock_row(fd, row, thread) => {
-                self.pool.wait_begin(shared);
+                self.pool.wait_begin(shared, false);
                 Stage::Waiting
             }
             Command::Lock(_) | Command::Commit | Command::Quit => {
@@ -369,6 +369,12 @@ impl Simulation {
                 LoginState::Ready(match armed {
                     Armed::Yes => login::Done::Armed,
                     refusal => login::Done::NotArmed(owned, refusal),
+                })
+            }
+            login::Want::Queue(owned) => {
+                LoginState::Ready(match driver::queue(&self.pool, owned) {
+                    Ok(()) => login::Done::Armed,
+                    Err(owned) => login::Done::NotArmed(owned, Armed::Killed),
                 })
             }
             login::Want::Close(owned, reason) => {

@@ -5,7 +5,7 @@ mod parker;
 mod probe;
 
 pub use parker::{Park, Parker};
-pub use probe::{Probe, ThreadProbe};
+pub use probe::{Probe, ThreadProbe, Watched};
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{

@@ -1,9 +1,11 @@
 //! What one thread can find out about another without its help: does it run?
 
+use super::{AtomicU64, Ordering};
 use crate::time::Micros;
 use std::fs::File;
 use std::io::Read;
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 
 /// Looks at a thread from outside.
 pub trait Probe: Send + Sync {
@@ -12,6 +14,34 @@ pub trait Probe: Send + Sync {
 
     /// True if the thread sleeps in the kernel; false if it runs, could run, or nothing is known.
     fn is_sleeping(&self) -> bool;
+}
+
+/// A thread that is looked at now and then.
+#[derive(Default)]
+pub struct Watched {
+    /// Set by the thread when it starts.
+    probe: OnceLock<Box<dyn Probe>>,
+    /// Processor time at the last look, in µs. Only the one who looks uses it.
+    cpu_seen_us: AtomicU64,
+}
+
+impl Watched {
+    /// Makes the thread observable; called by itself.
+    pub(crate) fn set_probe(&self, probe: Option<Box<dyn Probe>>) {
+        if let Some(probe) = probe {
+            // It is set once, so there's nothing to lose.
+            let _ = self.probe.set(probe);
+        }
+    }
+
+    /// True if the thread has slept since the last call.
+    pub(crate) fn has_slept(&self) -> bool {
+        let Some(probe) = self.probe.get() else { return false };
+        let Some(Micros(used)) = probe.cpu_time() else { return false };
+        let before = self.cpu_seen_us.swap(used, Ordering::Relaxed);
+        // A thread that merely waits for a processor uses no time either, but doesn't sleep.
+        used == before && probe.is_sleeping()
+    }
 }
 
 /// [`Probe`] of a thread of this process.

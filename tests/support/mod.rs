@@ -115,7 +115,7 @@ impl FakeHost {
             BEGIN => session.holds_locks.store(true, Ordering::Relaxed),
             COMMIT => session.holds_locks.store(false, Ordering::Relaxed),
             WAIT => {
-                driver::wait_begin();
+                driver::wait_begin(false);
                 self.counts.running.fetch_sub(1, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(1));
                 driver::wait_end();

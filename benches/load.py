@@ -61,12 +61,20 @@ def raise_descriptor_limit():
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
 
 
+def end_once(number, _):
+    """Ends the script by way of its cleanup, which a further signal must not interrupt: a server would go on
+    without its folder."""
+    for other in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 @contextlib.contextmanager
 def workspace():
     """A temporary folder in which everything happens, also what the server helper keeps for later runs."""
     # The usual ways to end a script run the cleanup as well.
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+        signal.signal(number, end_once)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="rtp.", dir=os.environ.get("TMPDIR", "/tmp")))
     os.environ["TMPDIR"] = str(folder)
     try:

@@ -11,6 +11,7 @@ rounds=${THREAD_POOL_ROUNDS:-10}
 
 output=$(mktemp)
 running=''
+# shellcheck disable=SC2317 # called by the trap
 clean_up() {
   [[ -z $running ]] || "$here/server.py" stop "$running" || true
   rm -f "$output"

@@ -27,8 +27,11 @@ const TURN: Micros = Micros(700);
 const TURN_WITH_LOCKS: Micros = Micros::from_millis(50);
 /// How old the last look at a poller may be while its queue isn't empty.
 const POLL_INTERVAL: Micros = Micros(500);
-/// How long a worker stays idle before it may retire.
-pub const IDLE_TIMEOUT: Micros = Micros::from_secs(30);
+/// How long a worker waits for events in vain before it may retire.
+const IDLE_TIMEOUT: Micros = Micros::from_secs(30);
+/// How long a worker stays parked before it retires. Short, since a burst of lock waits can need
+/// hundreds of workers once, and a new thread costs less than a tenth of a millisecond.
+const PARKED_TIMEOUT: Micros = Micros::from_secs(1);
 /// A worker serves its own group first, but every so many jobs it starts with another one.
 const OTHER_GROUPS_EVERY: u32 = 4;
 
@@ -287,8 +290,8 @@ impl Worker {
         match self.shared.credit.get() {
             Credit::Held => true,
             Credit::None => false,
-            Credit::Lent | Credit::Stalled => {
-                self.shared.credit.replace(Credit::None);
+            Credit::Lent | Credit::Stalled | Credit::Slept => {
+                self.forget_credit();
                 false
             }
         }
@@ -300,9 +303,16 @@ impl Worker {
         if held {
             self.pool.credits.release();
         } else {
-            self.shared.credit.replace(Credit::None);
+            self.forget_credit();
         }
         held
+    }
+
+    /// The credit was taken meanwhile.
+    fn forget_credit(&self) {
+        if self.shared.credit.replace(Credit::None) == Credit::Slept {
+            self.pool.slept_statement_ended();
+        }
     }
 
     /// While the queue isn't empty the poller is looked at now and then, so that a session that
@@ -480,7 +490,7 @@ impl Worker {
             self.leave_parked();
             return None;
         }
-        Some(Want::Park { timeout: Some(IDLE_TIMEOUT) })
+        Some(Want::Park { timeout: Some(PARKED_TIMEOUT) })
     }
 
     /// False if somebody has taken this worker off the list already, to wake it.
@@ -493,7 +503,7 @@ impl Worker {
     }
 
     fn unparked(&mut self, now: Moment) -> Want {
-        let in_time = now.since(self.parked_at) >= IDLE_TIMEOUT;
+        let in_time = now.since(self.parked_at) >= PARKED_TIMEOUT;
         if self.leave_parked() && in_time && !self.pool.is_stopping() {
             // Nobody needed this worker for a long time.
             return self.exit();

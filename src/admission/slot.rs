@@ -14,10 +14,13 @@ pub enum Credit {
     Lent = 2,
     /// Taken back by the warden because the statement has stalled.
     Stalled = 3,
+    /// Taken back by the warden because the thread sleeps in a wait that wasn't reported; counted
+    /// like a credit that is lent for input and output.
+    Slept = 4,
 }
 
 /// State of one worker's credit. The worker itself moves it between all states; the warden makes
-/// only `Held → Stalled`. Each move is one atomic exchange, so a credit is never counted twice.
+/// only `Held → Stalled` and `Held → Slept`. Each move is one atomic exchange, so a credit is never counted twice.
 ///
 /// AcqRel is enough: the word publishes nothing but itself, the count behind it
 /// ([`super::Credits`]) is sequentially consistent.
@@ -50,7 +53,8 @@ impl CreditSlot {
             0 => Credit::None,
             1 => Credit::Held,
             2 => Credit::Lent,
-            _ => Credit::Stalled,
+            3 => Credit::Stalled,
+            _ => Credit::Slept,
         }
     }
 }

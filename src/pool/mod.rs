@@ -42,7 +42,7 @@ pub trait Platform: Send + Sync {
 pub const PRIO_KICKUP_TIMER: Micros = Micros::from_millis(1_000);
 
 /// How many credits may be lent for input and output, for each credit of the limit.
-const IO_LENT_PER_CREDIT: i64 = 8;
+const IO_LENT_PER_CREDIT: i64 = 4;
 
 /// See the module.
 pub struct Pool {
@@ -342,6 +342,20 @@ impl Pool {
     /// be grouped, but no unlimited number of transactions.
     fn may_lend_for_io(&self) -> bool {
         self.io_lent.load(Ordering::Relaxed) < self.credits.limit() * IO_LENT_PER_CREDIT
+    }
+
+    /// Takes the credit of a statement whose thread sleeps in a wait that wasn't reported. What
+    /// such a wait is for is unknown, so it counts like one for input and output.
+    pub(crate) fn take_from_sleeper(&self, worker: &WorkerShared) {
+        if self.may_lend_for_io() && worker.credit.transition(Credit::Held, Credit::Slept) {
+            self.io_lent.fetch_add(1, Ordering::Relaxed);
+            self.credits.release();
+        }
+    }
+
+    /// The statement of a worker with [`Credit::Slept`] has ended.
+    pub(crate) fn slept_statement_ended(&self) {
+        self.io_lent.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The wait is over: the credit is taken again at once.

@@ -22,8 +22,6 @@ const RECHECK: Micros = Micros::from_secs(1);
 pub(crate) const TIMERS_BETWEEN_LOOKS: usize = 1_024;
 /// After a thread couldn't be started, the next try comes this much later.
 const SPAWN_PAUSE: Micros = Micros::from_millis(100);
-/// So many times the stall limit and a statement has stalled, whatever it does.
-const STALLED_FOR_SURE: u64 = 10;
 /// How long a session that holds locks waits for a credit before it runs beyond the limit.
 const HOLDER_PATIENCE: Micros = Micros(2_000);
 
@@ -297,25 +295,18 @@ impl Warden {
 
     /// Takes the credits of statements that don't use them, so that others may run: those whose
     /// thread sleeps in a wait that the server hasn't reported (a slow client, a group commit, a
-    /// latch), and those that compute for longer than the stall limit. A statement that waits for
-    /// a processor keeps its credit, lest others take the processors from it even more.
+    /// latch), and those that execute for longer than the stall limit.
     fn take_stalled_credits(&self, now: Moment) {
         let limit = self.pool.settings.stall_limit();
         self.pool.threads.for_each_worker(|worker| {
-            let Some(started) = worker.statement_started() else { return };
+            let Some(age) = worker.statement_started().map(|at| now.since(at)) else { return };
             if worker.credit.get() != Credit::Held {
                 return;
             }
-            let age = now.since(started);
-            let has_slept = worker.watched.has_slept();
-            let used = worker.watched.cpu_used_since(started);
-            if has_slept && age >= TICK {
+            if worker.watched.has_slept() && age >= TICK {
                 self.pool.take_from_sleeper(worker);
             }
-            let computes = used.is_none_or(|used| used.0 >= limit.0 / 2);
-            let is_stalled = age >= limit && (has_slept || computes)
-                || age.0 >= limit.0.saturating_mul(STALLED_FOR_SURE);
-            if is_stalled && worker.credit.transition(Credit::Held, Credit::Stalled) {
+            if age >= limit && worker.credit.transition(Credit::Held, Credit::Stalled) {
                 self.pool.credits.release();
             }
         });

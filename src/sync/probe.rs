@@ -1,7 +1,7 @@
 //! What one thread can find out about another without its help: does it run?
 
 use super::{AtomicU64, Ordering};
-use crate::time::{Micros, Moment};
+use crate::time::Micros;
 use std::fs::File;
 use std::io::Read;
 use std::mem::MaybeUninit;
@@ -23,9 +23,6 @@ pub struct Watched {
     probe: OnceLock<Box<dyn Probe>>,
     /// Processor time at the last look, in µs. Only the one who looks uses it.
     cpu_seen_us: AtomicU64,
-    /// What it was doing then, and the processor time when that was first seen. As above.
-    job_us: AtomicU64,
-    cpu_at_first_us: AtomicU64,
 }
 
 impl Watched {
@@ -44,17 +41,6 @@ impl Watched {
         let before = self.cpu_seen_us.swap(used, Ordering::Relaxed);
         // A thread that merely waits for a processor uses no time either, but doesn't sleep.
         used == before && probe.is_sleeping()
-    }
-
-    /// Processor time that the thread has used since the first call with this `job`; `None` if
-    /// it can't be told. To be called after `has_slept`.
-    pub(crate) fn cpu_used_since(&self, job: Moment) -> Option<Micros> {
-        self.probe.get()?;
-        let now = self.cpu_seen_us.load(Ordering::Relaxed);
-        if self.job_us.swap(job.0, Ordering::Relaxed) != job.0 {
-            self.cpu_at_first_us.store(now, Ordering::Relaxed);
-        }
-        Some(Micros(now.saturating_sub(self.cpu_at_first_us.load(Ordering::Relaxed))))
     }
 }
 

@@ -162,7 +162,6 @@ pub struct Login {
     pool: Arc<Pool>,
     parker: Arc<dyn Park>,
     watched: Arc<Watched>,
-    is_admin: bool,
     group: u32,
 }
 
@@ -170,7 +169,7 @@ impl Login {
     /// A login thread that sleeps on `parker`.
     pub fn new(pool: Arc<Pool>, parker: Arc<dyn Park>) -> Self {
         let watched = Arc::new(Watched::default());
-        Self { pool, parker, watched, is_admin: false, group: 0 }
+        Self { pool, parker, watched, group: 0 }
     }
 
     /// Makes the thread observable; called by itself.
@@ -208,7 +207,6 @@ impl Login {
         if let Some(waiting) = state.waiting.pop_front() {
             state.last_taken = now;
             state.busy.push(Arc::clone(&self.watched));
-            self.is_admin = waiting.is_admin;
             return Want::Open { channel: waiting.channel, is_admin: waiting.is_admin };
         }
         if state.closed {

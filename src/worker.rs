@@ -247,6 +247,13 @@ impl Worker {
             if self.look_is_due(now) {
                 return Want::Poll { max: BATCH, timeout: Some(Micros(0)) };
             }
+            if self.is_overdrawn() {
+                if let Some((owned, marks)) = self.take_urgent(now) {
+                    return self.begin(owned, marks, now);
+                }
+                self.give_credit_back();
+                continue;
+            }
             if let Some((owned, marks)) = self.take_queued(now) {
                 self.pass_on();
                 return self.begin(owned, marks, now);
@@ -352,6 +359,21 @@ impl Worker {
         None
     }
 
+    /// More statements run than the limit allows, since some have come back from waits or hold
+    /// locks. Until that is paid back, nobody else begins.
+    fn is_overdrawn(&self) -> bool {
+        !self.group().is_admin && self.pool.credits.free() < 0
+    }
+
+    /// What may begin in spite of an overdraft: a session that holds locks, for it frees others,
+    /// or one that has waited for the kick-up time.
+    fn take_urgent(&mut self, now: Moment) -> Option<(Owned, Marks)> {
+        if let Some(job) = self.take_overdue(now) {
+            return Some(job);
+        }
+        self.pool.groups_from(self.shared.group).find_map(|group| self.pool.pop_high(group))
+    }
+
     /// A session without locks that has waited for the kick-up time in whatever group.
     fn take_overdue(&mut self, now: Moment) -> Option<(Owned, Marks)> {
         if now.since(self.overdue_looked_at) < POLL_INTERVAL {
@@ -359,7 +381,7 @@ impl Worker {
         }
         self.overdue_looked_at = now;
         let group = self.pool.overdue_group(self.shared.group, now)?;
-        self.pool.pop(group, now)
+        self.pool.pop_overdue(group, now)
     }
 
     /// This worker has found work; if more waits and may run, somebody else must come.
@@ -417,7 +439,8 @@ impl Worker {
             return if waited { self.idle(left, now) } else { self.next(now) };
         };
         self.settled = false;
-        if !self.admit() {
+        let must_wait = self.is_overdrawn() && !self.connection(&first).holds_locks();
+        if must_wait || !self.admit() {
             let pool = Arc::clone(&self.pool);
             pool.enqueue(self.group(), first, now);
             return self.next(now);
@@ -578,14 +601,20 @@ impl Worker {
     }
 
     /// Whether the session may go on with its next command on this worker: for as long as it likes
-    /// if nobody waits, else for its turn.
+    /// if nobody waits, else for its turn. The turn of one that holds locks is a long one, unless
+    /// somebody has waited for the kick-up time.
     fn may_stay(&self, now: Moment) -> bool {
         if self.pool.is_stopping() {
             return false;
         }
         let others_wait = !self.group().is_admin && self.pool.credits.free() <= 0;
-        let turn = if self.outcome.holds_locks { TURN_WITH_LOCKS } else { TURN };
-        !others_wait || now.since(self.turn_started) < turn
+        let served = now.since(self.turn_started);
+        let has_long_turn = || {
+            self.outcome.holds_locks
+                && served < TURN_WITH_LOCKS
+                && self.pool.overdue_group(self.shared.group, now).is_none()
+        };
+        !others_wait || served < TURN || has_long_turn()
     }
 
     /// Goes on with the next command of the same session.

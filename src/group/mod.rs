@@ -5,8 +5,9 @@ mod state;
 pub use state::{GroupState, Priority};
 
 use crate::poll::Poller;
+use crate::pool::PRIO_KICKUP_TIMER;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
-use crate::time::{Micros, Moment};
+use crate::time::Moment;
 use crate::worker::WorkerShared;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -35,9 +36,9 @@ pub struct Counters {
     pub pollers: AtomicU32,
     /// Length of both queues. Written under the group's lock.
     pub queued: AtomicU32,
-    /// Since when the oldest entry of the low queue waits, in µs; `u64::MAX` if there is none.
-    /// Written under the group's lock. Relaxed: a stale value delays a kick-up by one look.
-    pub low_since_us: AtomicU64,
+    /// When the next kick-up is due, in µs; `u64::MAX` if the low queue is empty. Written under
+    /// the group's lock. Relaxed: a stale value delays a kick-up by one look.
+    pub kick_up_at_us: AtomicU64,
     /// Parked workers. Written under the group's lock.
     pub parked: AtomicU32,
     /// Workers that exist or are being started. Written by the warden and by ending workers.
@@ -57,7 +58,7 @@ impl Default for Counters {
         Self {
             pollers: AtomicU32::new(0),
             queued: AtomicU32::new(0),
-            low_since_us: AtomicU64::new(Moment::NEVER.0),
+            kick_up_at_us: AtomicU64::new(Moment::NEVER.0),
             parked: AtomicU32::new(0),
             workers: AtomicU32::new(0),
             starting: AtomicU32::new(0),
@@ -70,7 +71,7 @@ impl Default for Counters {
 impl Counters {
     /// Publishes the state of the queues; to be called under the group's lock after a change.
     pub fn note_queues<W>(&self, state: &GroupState<W>) {
-        self.low_since_us.store(state.low_since().0, Ordering::Relaxed);
+        self.kick_up_at_us.store(state.kick_up_at(PRIO_KICKUP_TIMER).0, Ordering::Relaxed);
         self.queued.store(state.queued(), Ordering::SeqCst);
     }
 }
@@ -98,9 +99,9 @@ impl Group {
             && self.counters.connections.load(Ordering::SeqCst) > 0
     }
 
-    /// True if an entry of the low queue has waited for `kick_up` or longer.
-    pub fn is_overdue(&self, now: Moment, kick_up: Micros) -> bool {
-        now.since(Moment(self.counters.low_since_us.load(Ordering::Relaxed))) >= kick_up
+    /// True if a kick-up is due.
+    pub fn is_overdue(&self, now: Moment) -> bool {
+        now >= Moment(self.counters.kick_up_at_us.load(Ordering::Relaxed))
     }
 
     /// Takes a permission to run beyond the limit, if there is one.

@@ -13,6 +13,11 @@ pub enum Priority {
     Low,
 }
 
+/// Kick-ups of one group follow each other at this distance when there are many.
+const KICK_UP_INTERVAL: Micros = Micros::from_millis(10);
+/// So many may follow each other at once after a time without any.
+const KICK_UP_BURST: u64 = 16;
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     token: Token,
@@ -25,6 +30,8 @@ pub struct GroupState<W> {
     low: VecDeque<Entry>,
     parked: Vec<W>,
     last_poll: Moment,
+    /// When the kick-ups so far would have ended at a distance of [`KICK_UP_INTERVAL`].
+    kick_ups_until: Moment,
 }
 
 impl<W> Default for GroupState<W> {
@@ -34,6 +41,7 @@ impl<W> Default for GroupState<W> {
             low: VecDeque::with_capacity(64),
             parked: Vec::with_capacity(16),
             last_poll: Moment::default(),
+            kick_ups_until: Moment::default(),
         }
     }
 }
@@ -48,16 +56,29 @@ impl<W> GroupState<W> {
         }
     }
 
-    /// Takes the connection to serve next: the high queue first, unless the oldest of the low one
-    /// has waited for `kick_up` or longer.
+    /// Takes the connection to serve next: the high queue first, unless a kick-up is due.
     pub fn pop(&mut self, now: Moment, kick_up: Micros) -> Option<Token> {
-        let starving = self.low.front().is_some_and(|e| now.since(e.since) >= kick_up);
-        let entry = if starving || self.high.is_empty() {
-            self.low.pop_front()
-        } else {
-            self.high.pop_front()
-        };
-        entry.map(|e| e.token)
+        let urgent = self.pop_overdue(now, kick_up).or_else(|| self.pop_high());
+        urgent.or_else(|| self.low.pop_front().map(|e| e.token))
+    }
+
+    /// Takes the oldest connection of the low queue if its kick-up is due.
+    pub fn pop_overdue(&mut self, now: Moment, kick_up: Micros) -> Option<Token> {
+        if now < self.kick_up_at(kick_up) {
+            return None;
+        }
+        self.kick_ups_until = self.kick_ups_until.max(now) + KICK_UP_INTERVAL;
+        self.low.pop_front().map(|e| e.token)
+    }
+
+    /// When the oldest entry of the low queue may overtake the high one: after it has waited for
+    /// `kick_up`, but not too many together. Else a low queue that is longer than the pool's work
+    /// of that time would turn priorities upside down: ever more transactions would begin, and
+    /// none that could free their locks would go on. [`Moment::NEVER`] if the queue is empty.
+    pub fn kick_up_at(&self, kick_up: Micros) -> Moment {
+        let Some(oldest) = self.low.front() else { return Moment::NEVER };
+        let burst = KICK_UP_INTERVAL.0 * KICK_UP_BURST;
+        (oldest.since + kick_up).max(Moment(self.kick_ups_until.0.saturating_sub(burst)))
     }
 
     /// Takes the next connection of the high queue only.
@@ -68,11 +89,6 @@ impl<W> GroupState<W> {
     /// Number of connections in the high queue that have waited for `patience` or longer.
     pub fn high_waiting(&self, now: Moment, patience: Micros) -> u32 {
         self.high.iter().take_while(|e| now.since(e.since) >= patience).count() as u32
-    }
-
-    /// Since when the oldest entry of the low queue waits; [`Moment::NEVER`] if there is none.
-    pub fn low_since(&self) -> Moment {
-        self.low.front().map_or(Moment::NEVER, |e| e.since)
     }
 
     /// Number of queued connections.
@@ -147,6 +163,21 @@ mod tests {
         assert_eq!(state.oldest_wait(Moment(7)), Micros(7));
         assert_eq!(state.pop(Moment(0) + KICK_UP, KICK_UP), Some(token(1)));
         assert_eq!(state.pop(Moment(0) + KICK_UP, KICK_UP), Some(token(2)));
+    }
+
+    #[test]
+    fn a_long_low_queue_does_not_turn_priorities_upside_down() {
+        let mut state = GroupState::<u32>::default();
+        (1..=200).for_each(|n| state.push(token(n), Priority::Low, Moment(0)));
+        (201..=400).for_each(|n| state.push(token(n), Priority::High, Moment(0)));
+        let start = Moment(0) + KICK_UP;
+        let kicked_up = |state: &mut GroupState<u32>, now| {
+            let taken: Vec<_> = (0..30).filter_map(|_| state.pop(now, KICK_UP)).collect();
+            taken.iter().filter(|t| **t <= token(200)).count()
+        };
+        assert_eq!(kicked_up(&mut state, start), KICK_UP_BURST as usize + 1);
+        assert_eq!(kicked_up(&mut state, start + KICK_UP_INTERVAL), 1);
+        assert_eq!(kicked_up(&mut state, start + Micros(3 * KICK_UP_INTERVAL.0)), 2);
     }
 
     #[test]

@@ -188,6 +188,11 @@ impl Pool {
         self.pop_with(group, |state| state.pop(now, PRIO_KICKUP_TIMER))
     }
 
+    /// Takes the oldest connection of a group's low queue if its kick-up is due.
+    pub(crate) fn pop_overdue(&self, group: &Group, now: Moment) -> Option<(Owned, Marks)> {
+        self.pop_with(group, |state| state.pop_overdue(now, PRIO_KICKUP_TIMER))
+    }
+
     /// Takes the first connection of a group's high queue; skips stale entries.
     pub(crate) fn pop_high(&self, group: &Group) -> Option<(Owned, Marks)> {
         self.pop_with(group, GroupState::pop_high)
@@ -239,7 +244,7 @@ impl Pool {
     }
 
     /// The ordinary groups, `near` first.
-    fn groups_from(&self, near: GroupId) -> impl Iterator<Item = &Group> {
+    pub(crate) fn groups_from(&self, near: GroupId) -> impl Iterator<Item = &Group> {
         let groups = self.ordinary_groups();
         let start = near as usize % groups.len();
         groups[start..].iter().chain(&groups[..start])
@@ -303,9 +308,9 @@ impl Pool {
         self.groups_from(near).find(|group| group.queued() > 0)
     }
 
-    /// The first ordinary group, from `near` on, whose low queue has waited for the kick-up time.
+    /// The first ordinary group, from `near` on, in which a kick-up is due.
     pub(crate) fn overdue_group(&self, near: GroupId, now: Moment) -> Option<&Group> {
-        self.groups_from(near).find(|group| group.is_overdue(now, PRIO_KICKUP_TIMER))
+        self.groups_from(near).find(|group| group.is_overdue(now))
     }
 
     /// The next group in turn.

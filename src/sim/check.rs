@@ -3,9 +3,12 @@
 use super::Simulation;
 use super::threads::SimThread;
 use crate::admission::Credit;
+use crate::conn::Owned;
 use crate::group::Group;
+use crate::pool::PRIO_KICKUP_TIMER;
 use crate::sync::Ordering;
 use crate::time::{Micros, Moment};
+use crate::worker::WorkerShared;
 
 /// The warden's own interval while something is amiss.
 const WARDEN_TICK: Micros = Micros(2_000);
@@ -16,6 +19,20 @@ impl Simulation {
         let workers = self.threads.iter().filter_map(|thread| thread.worker());
         let held = workers.filter(|w| w.credit.get() == Credit::Held).count() as i64;
         assert_eq!(self.pool.credits.used(), held, "credits in use and credits held differ");
+    }
+
+    /// Nobody but a lock holder begins while more statements run than the limit allows, unless it
+    /// has waited for the kick-up time.
+    pub(super) fn check_may_begin(&self, worker: &WorkerShared, owned: &Owned) {
+        let connection = self.pool.connections.get(owned.token()).expect("it has a slot");
+        let (client, now) = (self.client_of(connection.fd()), self.now());
+        let is_overdue =
+            self.clients[client].waits_since().is_none_or(|at| now.since(at) >= PRIO_KICKUP_TIMER);
+        let may_begin = self.pool.group(worker.group).is_admin
+            || self.pool.credits.free() >= 0
+            || connection.holds_locks()
+            || is_overdue;
+        assert!(may_begin, "client {client} begins in spite of {}", self.pool.credits.free());
     }
 
     /// How long work has been waiting for a worker although a credit was free.

@@ -54,6 +54,11 @@ pub(super) struct Client {
 const TIMEOUT_RACE: Micros = Micros(5_000);
 
 impl Client {
+    /// When it sent the command that isn't answered yet.
+    pub(super) fn waits_since(&self) -> Option<Moment> {
+        self.outstanding.map(|(_, sent)| sent)
+    }
+
     /// Works in one transaction that holds `row`.
     fn hold_lock(&mut self, row: u8) {
         self.is_admin = false;
@@ -182,7 +187,7 @@ impl Simulation {
         Some(opened)
     }
 
-    fn client_of(&self, fd: i32) -> ClientId {
+    pub(super) fn client_of(&self, fd: i32) -> ClientId {
         // Sockets are made in the order of the clients.
         fd as ClientId
     }

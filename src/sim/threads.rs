@@ -191,7 +191,12 @@ impl Simulation {
             }
             WorkerState::Moving => unreachable!("no event comes between two states"),
         };
-        match worker.step(self.now(), done) {
+        let goes_on = matches!(done, worker::Done::Executed(..) | worker::Done::Awaited(..));
+        let want = worker.step(self.now(), done);
+        if let (worker::Want::Execute(owned), false) = (&want, goes_on) {
+            self.check_may_begin(&shared, owned);
+        }
+        match want {
             worker::Want::Exit => {
                 self.pool.threads.remove_worker(&shared);
                 self.pool.warden.kick();

@@ -36,6 +36,7 @@ fn random_workload(seed: u64, chaos: bool) -> Workload {
         commands: 20,
         holders: 0,
         rows: [1, 3, 50][seed as usize / 80 % 3],
+        thread_shortage: false,
         chaos,
     }
 }
@@ -84,6 +85,18 @@ fn chaotic_workloads_lose_nothing() {
 }
 
 #[test]
+fn a_shortage_of_threads_delays_and_loses_nothing() {
+    let reports = for_each_seed(240, |seed| Workload {
+        thread_shortage: true,
+        groups: 1 + seed as u32 % 8,
+        ..random_workload(seed, seed % 2 == 0)
+    });
+    if number("SEED").is_none() {
+        assert!(reports.iter().map(|r| r.refused_threads).sum::<u64>() > 100);
+    }
+}
+
+#[test]
 fn a_row_that_everybody_wants_locks_nobody_out() {
     let reports = for_each_seed(400, |seed| Workload {
         groups: 1 + seed as u32 % 3,
@@ -94,6 +107,7 @@ fn a_row_that_everybody_wants_locks_nobody_out() {
         commands: 12,
         holders: 0,
         rows: 1,
+        thread_shortage: false,
         chaos: false,
     });
     for (seed, report) in reports.iter().enumerate() {
@@ -120,6 +134,7 @@ fn sessions_that_never_end_their_transactions_starve_nobody() {
         commands: 3_000,
         holders: 100,
         rows: 50,
+        thread_shortage: false,
         chaos: false,
     });
     for report in &reports {

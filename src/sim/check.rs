@@ -10,6 +10,8 @@ use crate::sync::Ordering;
 use crate::time::{Micros, Moment};
 use crate::worker::WorkerShared;
 
+/// The warden tries again when a thread was refused.
+const SPAWN_PAUSE: Micros = Micros::from_millis(100);
 /// The warden's own interval while something is amiss.
 const WARDEN_TICK: Micros = Micros(2_000);
 
@@ -56,11 +58,13 @@ impl Simulation {
         }
         // The admin group gets a further worker only if the warden finds it without one twice.
         let warden_looks = self.threads[0].wakes_at() <= self.now() + WARDEN_TICK;
+        let warden_tries_again =
+            self.thread_shortage && self.threads[0].wakes_at() <= self.now() + SPAWN_PAUSE;
         let all_workers_used = self.workers() >= self.pool.settings.max_workers();
         for group in self.pool.groups() {
             let may_run = match group.is_admin {
                 true => !warden_looks,
-                false => self.pool.credits.free() > 0 && !all_workers_used,
+                false => self.pool.credits.free() > 0 && !all_workers_used && !warden_tries_again,
             };
             let waits = group.queued() > 0 || self.kernel.has_events(group.id);
             assert!(

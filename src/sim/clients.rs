@@ -28,6 +28,8 @@ pub struct Workload {
     pub holders: usize,
     /// Rows that the transactions of the others fight for.
     pub rows: u8,
+    /// Whether the operating system often refuses a new thread.
+    pub thread_shortage: bool,
     /// Whether clients break off, are killed and fall asleep, and the limit is changed.
     pub chaos: bool,
 }

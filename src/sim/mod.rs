@@ -62,6 +62,8 @@ pub struct Report {
     pub longest_waste: Micros,
     /// Longest time between the end of a session's `wait_timeout` and its closing.
     pub latest_timeout: Micros,
+    /// Threads that the operating system refused.
+    pub refused_threads: u64,
     /// Most threads at one time.
     pub most_threads: usize,
     /// Simulated time at the end.
@@ -81,6 +83,7 @@ pub struct Simulation {
     sequence: u64,
     wasted_since: Option<Moment>,
     longest_preemption: Micros,
+    thread_shortage: bool,
     report: Report,
 }
 
@@ -109,6 +112,7 @@ impl Simulation {
             sequence: 0,
             wasted_since: None,
             longest_preemption: workload.longest_preemption,
+            thread_shortage: workload.thread_shortage,
             report: Report::default(),
         };
         for (role, group) in this.pool.permanent_threads() {

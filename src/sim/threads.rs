@@ -433,8 +433,12 @@ impl Simulation {
                 WardenState::Ready(warden::Done::Polled(group))
             }
             warden::Want::Spawn(role, group) => {
-                self.add_thread(role, group);
-                WardenState::Ready(warden::Done::Spawned(role, group, true))
+                let refused = self.thread_shortage && self.random.random_bool(0.7);
+                self.report.refused_threads += u64::from(refused);
+                if !refused {
+                    self.add_thread(role, group);
+                }
+                WardenState::Ready(warden::Done::Spawned(role, group, !refused))
             }
             warden::Want::Join(_) | warden::Want::Log(..) => {
                 WardenState::Ready(warden::Done::Finished)

@@ -182,7 +182,8 @@ class MassKill(ServerTest):
         few = self.kill_all(Target.sessions // 4)
         many = self.kill_all(Target.sessions)
         print(f"    {Target.sessions // 4} killed in {few * 1000:.0f} ms, {Target.sessions} in {many * 1000:.0f} ms", flush=True)
-        self.assertLess(many, max(12 * few, 1))
+        # Below some seconds it is the load of the machine that is measured.
+        self.assertLess(many, max(12 * few, 4))
 
     def test_nothing_is_left(self):
         if not Target.pid:

@@ -17,10 +17,10 @@ USE_MYSQL := eval "$$(tests/env/env.sh)"
 CXX_FILES = $$(git ls-files 'cpp_shim/*.cc' 'cpp_shim/*.h' 'tests/host/*.c' 'tests/host/*.cc')
 SHELL_SCRIPTS = $$(git ls-files | while read -r file; do if head -c 64 -- "$$file" | grep -qE '^\#!.*\b(ba)?sh$$'; then echo "$$file"; fi; done)
 
-.PHONY: help all build demo run test lint format env install clean
+.PHONY: help all build demo bench-dispatch run test lint format env install clean
 
 help: ## list the commands
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 all: build
 
@@ -35,6 +35,10 @@ build: ## fetch what is needed and build build/thread_pool_rs.so
 demo: build ## compare two servers, without and with the pool, under sysbench
 	@$(PACKAGES) demo test
 	@benches/demo.py
+
+bench-dispatch: build ## compare cost and throughput with no pool and with the server's own pool
+	@$(PACKAGES) demo test
+	@benches/dispatch.py $(ARGUMENTS)
 
 run: build ## start a server with the pool until Ctrl-C; DATADIR=folder keeps its data
 	@$(PACKAGES) test

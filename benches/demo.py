@@ -45,10 +45,10 @@ class Cell:
             self.threads = max(self.threads, threads)
 
     def add(self, output):
-        self.tps.append(number(r"transactions:\s+\d+\s+\(([\d.]+) per sec", output))
-        self.p95.append(number(r"95th percentile:\s+([\d.]+)", output))
-        self.deadlocks += int(number(r"ignored errors:\s+(\d+)", output))
-        self.errors += int(number(r"reconnects:\s+(\d+)", output))
+        self.tps.append(load.number(r"transactions:\s+\d+\s+\(([\d.]+) per sec", output))
+        self.p95.append(load.number(r"95th percentile:\s+([\d.]+)", output))
+        self.deadlocks += int(load.number(r"ignored errors:\s+(\d+)", output))
+        self.errors += int(load.number(r"reconnects:\s+(\d+)", output))
 
     @property
     def mean_tps(self):
@@ -59,29 +59,14 @@ class Cell:
         return sum(self.p95) / len(self.p95)
 
 
-def number(pattern, output):
-    found = re.search(pattern, output)
-    if not found:
-        raise load.Failure(f"sysbench's output has no {pattern}:\n{output}")
-    return float(found[1])
-
-
 def start_servers(folder, values):
     """The same data for both: the tables are made once, and the data folder is copied."""
     mysqld = shlex.split(values["MYSQLD"])
     plain = load.ConfiguredServer(mysqld, None, load.SERVER_OPTIONS, folder / "plain")
     pool = load.ConfiguredServer(mysqld, values["PLUGIN"], load.SERVER_OPTIONS, folder / "pool")
-    load.say(f"[1/3] preparing {load.TABLES} tables of {load.ROWS:,} rows")
-    plain.start()
-    try:
-        load.prepare(plain)
-    finally:
-        code = plain.end()
-    if code != 0:
-        raise load.Failure(f"the server that made the tables ended with {code}")
-    pool.folder.mkdir()
-    subprocess.run(["cp", "-a", "--reflink=auto", plain.folder / "data", pool.folder / "data"], check=True)
-    (pool.folder / "data" / "auto.cnf").unlink()
+    load.say("[1/3] one set of tables for both servers")
+    load.prepare(plain)
+    load.copy_data(plain, pool)
     return plain, pool
 
 

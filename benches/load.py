@@ -107,7 +107,7 @@ class ConfiguredServer(Server):
 class Sysbench:
     """One run of sysbench; a context manager that leaves no process behind."""
 
-    def __init__(self, server, workload, command="run", connections=1, seconds=0):
+    def __init__(self, server, workload, command="run", connections=1, seconds=0, percentile=95):
         self.command = [
             "sysbench",
             workload,
@@ -123,6 +123,7 @@ class Sysbench:
             "--rand-type=uniform",
             f"--threads={connections}",
             f"--time={seconds}",
+            f"--percentile={percentile}",
             "--events=0",
             command,
         ]
@@ -163,7 +164,34 @@ class Sysbench:
         return output
 
 
+def number(pattern, output):
+    """The number that the pattern's group finds in sysbench's output."""
+    found = re.search(pattern, output)
+    if not found:
+        raise Failure(f"sysbench's output has no {pattern}:\n{output}")
+    return float(found[1])
+
+
 def prepare(server):
+    """Makes the tables once, with a server that hasn't been started and is stopped again."""
+    say(f"      preparing {TABLES} tables of {ROWS:,} rows")
+    server.start()
+    try:
+        fill(server)
+    finally:
+        code = server.end()
+    if code != 0:
+        raise Failure(f"the server that made the tables ended with {code}")
+
+
+def copy_data(source, target):
+    """Gives a server that hasn't been started the data of one that is stopped."""
+    target.folder.mkdir()
+    subprocess.run(["cp", "-a", "--reflink=auto", source.folder / "data", target.folder / "data"], check=True)
+    (target.folder / "data" / "auto.cnf").unlink()
+
+
+def fill(server):
     """Fills sysbench's tables."""
     with mysql_wire.Connection(server.address()) as connection:
         connection.query(f"CREATE DATABASE {DATABASE}")

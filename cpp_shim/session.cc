@@ -55,6 +55,11 @@ bool has_buffered(THD *thd) {
          thd->get_protocol_classic()->get_net()->remain_in_buf > 0;
 }
 
+bool is_plain(THD *thd) {
+  const NET *net = thd->get_protocol_classic()->get_net();
+  return net->vio != nullptr && net->vio->type != VIO_TYPE_SSL && !net->compress;
+}
+
 rtp_outcome outcome_of(THD *thd, bool ended) {
   uint32_t flags = 0;
   if (ended || !thd_connection_alive(thd)) {
@@ -62,6 +67,7 @@ rtp_outcome outcome_of(THD *thd, bool ended) {
   } else {
     if (has_buffered(thd)) flags |= RTP_OUTCOME_BUFFERED;
     if (holds_locks(thd)) flags |= RTP_OUTCOME_HOLDS_LOCKS;
+    if (is_plain(thd)) flags |= RTP_OUTCOME_PLAIN;
   }
   return {flags, static_cast<uint32_t>(thd_get_net_wait_timeout(thd))};
 }

@@ -29,6 +29,12 @@ typedef struct rtp_pool rtp_pool;
 // Index of `thread_pool_concurrency_limit` in [`VARIABLES`].
 #define RTP_VARIABLE_CONCURRENCY_LIMIT 3
 
+// Index of `thread_pool_prio_kickup_timer` in [`VARIABLES`].
+#define RTP_VARIABLE_PRIO_KICKUP_TIMER 4
+
+// Index of `thread_pool_max_unused_threads` in [`VARIABLES`].
+#define RTP_VARIABLE_MAX_UNUSED_THREADS 5
+
 // Version of this contract. Both sides refuse a partner that speaks another one.
 #define RTP_ABI_VERSION 1
 
@@ -77,6 +83,9 @@ typedef struct rtp_pool rtp_pool;
 
 // Outcome flag: the session is inside a transaction or holds another lock.
 #define RTP_OUTCOME_HOLDS_LOCKS 4
+
+// Outcome flag: commands can be read off the socket, since it is neither encrypted nor compressed.
+#define RTP_OUTCOME_PLAIN 8
 
 // Why a session is closed: it ended by itself, or was killed.
 #define RTP_CLOSE_ENDED 0

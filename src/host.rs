@@ -58,6 +58,8 @@ pub struct Outcome {
     pub buffered: bool,
     /// It is inside a transaction or holds another lock that others may wait for.
     pub holds_locks: bool,
+    /// Its commands can be read off the socket: neither encrypted nor compressed.
+    pub is_plain: bool,
     /// How long it may stay idle from now on.
     pub wait_timeout: Micros,
 }

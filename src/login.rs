@@ -256,6 +256,8 @@ impl Login {
         if outcome.close {
             return Want::Close(owned, CloseReason::Ended);
         }
+        let connection = self.pool.connections.get(owned.token());
+        connection.expect("owned connections have slots").note_outcome(&outcome);
         self.pool.note_idle(&owned, now + outcome.wait_timeout);
         // A first command that came together with the login would be reported by no poller.
         if outcome.buffered { Want::Queue(owned) } else { Want::Arm(owned) }

@@ -50,6 +50,10 @@ impl Poller for ModelPoller {
         unreachable!("models stop where a thread would sleep")
     }
 
+    fn next_command(&self, _: i32) -> Option<u8> {
+        None
+    }
+
     fn notify(&self) {
         self.0.unpark();
     }

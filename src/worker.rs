@@ -498,6 +498,10 @@ impl Worker {
 
     /// No credit: sleeps until one is free. `None` if that has happened meanwhile.
     fn park(&mut self, now: Moment) -> Option<Want> {
+        let unused = self.group().counters.parked.load(Ordering::SeqCst);
+        if unused >= self.pool.settings.max_unused_workers_per_group() {
+            return Some(self.exit());
+        }
         self.parked_at = now;
         {
             let group = self.group();
@@ -560,7 +564,7 @@ impl Worker {
 
     fn executed(&mut self, owned: Owned, outcome: Outcome, now: Moment) -> Want {
         self.shared.set_statement_started(None);
-        self.connection(&owned).set_holds_locks(outcome.holds_locks);
+        self.connection(&owned).note_outcome(&outcome);
         self.outcome = outcome;
         if outcome.close {
             return self.close(owned, CloseReason::Ended, now);

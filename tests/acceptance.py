@@ -62,7 +62,7 @@ def repeat(folder, values, times):
     server = load.ConfiguredServer(shlex.split(values["MYSQLD"]), values["PLUGIN"], load.SERVER_OPTIONS, folder / "server")
     server.start()
     try:
-        load.prepare(server)
+        load.fill(server)
     finally:
         server.end()
     for number in range(1, times + 1):

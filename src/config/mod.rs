@@ -86,6 +86,19 @@ impl Settings {
         Micros::from_millis(self.get(vars::RTP_VARIABLE_STALL_LIMIT) * 10)
     }
 
+    /// How long an entry of a low queue waits before it goes before the high queue.
+    pub fn prio_kickup_timer(&self) -> Micros {
+        Micros::from_millis(self.get(vars::RTP_VARIABLE_PRIO_KICKUP_TIMER))
+    }
+
+    /// Most workers that a group keeps without work.
+    pub fn max_unused_workers_per_group(&self) -> u32 {
+        match self.get(vars::RTP_VARIABLE_MAX_UNUSED_THREADS) as u32 {
+            0 => u32::MAX,
+            most => most,
+        }
+    }
+
     /// Statements that may execute at the same time: the variable, or twice the number of
     /// processors when it is 0.
     pub fn concurrency_limit(&self) -> u32 {

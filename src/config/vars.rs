@@ -48,10 +48,15 @@ pub const RTP_VARIABLE_QUERY_THREADS_PER_GROUP: u32 = 1;
 pub const RTP_VARIABLE_STALL_LIMIT: u32 = 2;
 /// Index of `thread_pool_concurrency_limit` in [`VARIABLES`].
 pub const RTP_VARIABLE_CONCURRENCY_LIMIT: u32 = 3;
+/// Index of `thread_pool_prio_kickup_timer` in [`VARIABLES`].
+pub const RTP_VARIABLE_PRIO_KICKUP_TIMER: u32 = 4;
+/// Index of `thread_pool_max_unused_threads` in [`VARIABLES`].
+pub const RTP_VARIABLE_MAX_UNUSED_THREADS: u32 = 5;
 
 /// All system variables, in the order of their `RTP_VARIABLE_*` index.
-/// Names, ranges and defaults of the first three are those of Oracle's plugin.
-pub const VARIABLES: [Variable; 4] = [
+/// Names, ranges and defaults are those of Oracle's plugin, except for `concurrency_limit`, which
+/// it doesn't have.
+pub const VARIABLES: [Variable; 6] = [
     Variable {
         name: "size",
         kind: VariableType::Ulong,
@@ -89,6 +94,26 @@ pub const VARIABLES: [Variable; 4] = [
         max: 100_000,
         comment: "Number of statements that may execute at the same time; 0 stands for twice the \
                   number of vCPUs",
+    },
+    Variable {
+        name: "prio_kickup_timer",
+        kind: VariableType::Ulong,
+        mutability: Mutability::Dynamic,
+        default: 1_000,
+        min: 0,
+        max: u32::MAX as u64,
+        comment: "Time, in milliseconds, after which a statement in the low-priority queue goes \
+                  before those of sessions that hold locks",
+    },
+    Variable {
+        name: "max_unused_threads",
+        kind: VariableType::Ulong,
+        mutability: Mutability::Dynamic,
+        default: 32,
+        min: 0,
+        max: 4096,
+        comment: "Most workers that a thread group keeps while there is nothing for them to do; 0 \
+                  stands for no limit, so that they end only after some time without work",
     },
 ];
 

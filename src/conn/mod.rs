@@ -1,5 +1,6 @@
 //! Connections: their states, who owns them, and the table that maps tokens to them.
 
+pub mod command;
 mod slab;
 mod state;
 mod token;

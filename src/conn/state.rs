@@ -14,7 +14,7 @@
 //! kill or queue entry of a former connection fails instead of touching its successor.
 
 use super::Token;
-use crate::host::Session;
+use crate::host::{Outcome, Session};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::time::Moment;
 
@@ -77,6 +77,8 @@ pub struct Connection {
     group: AtomicU32,
     /// 1 while its last command left it holding locks. Written by the owner, read at queueing.
     holds_locks: AtomicU32,
+    /// 1 if its commands can be read off the socket. Written by the owner, read at queueing.
+    is_plain: AtomicU32,
     /// When `wait_timeout` runs out, if it stays idle. Written by the owner, read by the warden.
     idle_deadline_us: AtomicU64,
     /// When the warden will look at it next. Written under the timers' lock; a stale read by the
@@ -92,6 +94,7 @@ impl Connection {
             fd: AtomicU32::new(0),
             group: AtomicU32::new(0),
             holds_locks: AtomicU32::new(0),
+            is_plain: AtomicU32::new(0),
             idle_deadline_us: AtomicU64::new(0),
             timer_at_us: AtomicU64::new(u64::MAX),
         }
@@ -124,6 +127,7 @@ impl Connection {
         self.fd.store(fd as u32, Ordering::Relaxed);
         self.group.store(group, Ordering::Relaxed);
         self.holds_locks.store(0, Ordering::Relaxed);
+        self.is_plain.store(0, Ordering::Relaxed);
         self.idle_deadline_us.store(u64::MAX, Ordering::Relaxed);
         self.timer_at_us.store(u64::MAX, Ordering::Relaxed);
         self.word.store(Self::encode(generation, Phase::Owned, 0), Ordering::Release);
@@ -266,9 +270,15 @@ impl Connection {
         self.holds_locks.load(Ordering::Relaxed) != 0
     }
 
-    /// See [`Connection::holds_locks`]. Only for the owner.
-    pub fn set_holds_locks(&self, holds: bool) {
-        self.holds_locks.store(u32::from(holds), Ordering::Relaxed);
+    /// Whether its commands can be read off the socket.
+    pub fn is_plain(&self) -> bool {
+        self.is_plain.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes what it looks like after a command. Only for the owner.
+    pub fn note_outcome(&self, outcome: &Outcome) {
+        self.holds_locks.store(u32::from(outcome.holds_locks), Ordering::Relaxed);
+        self.is_plain.store(u32::from(outcome.is_plain), Ordering::Relaxed);
     }
 
     /// When its idle time ends, if it is idle now.

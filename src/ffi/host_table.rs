@@ -58,6 +58,7 @@ fn outcome(raw: rtp_outcome) -> Outcome {
         close: raw.flags & RTP_OUTCOME_CLOSE != 0,
         buffered: raw.flags & RTP_OUTCOME_BUFFERED != 0,
         holds_locks: raw.flags & RTP_OUTCOME_HOLDS_LOCKS != 0,
+        is_plain: raw.flags & RTP_OUTCOME_PLAIN != 0,
         wait_timeout: Micros::from_secs(u64::from(raw.wait_timeout_s)),
     }
 }

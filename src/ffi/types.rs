@@ -44,6 +44,8 @@ pub const RTP_OUTCOME_CLOSE: u32 = 1;
 pub const RTP_OUTCOME_BUFFERED: u32 = 2;
 /// Outcome flag: the session is inside a transaction or holds another lock.
 pub const RTP_OUTCOME_HOLDS_LOCKS: u32 = 4;
+/// Outcome flag: commands can be read off the socket, since it is neither encrypted nor compressed.
+pub const RTP_OUTCOME_PLAIN: u32 = 8;
 
 /// Why a session is closed: it ended by itself, or was killed.
 pub const RTP_CLOSE_ENDED: u32 = 0;

@@ -5,9 +5,8 @@ mod state;
 pub use state::{GroupState, Priority};
 
 use crate::poll::Poller;
-use crate::pool::PRIO_KICKUP_TIMER;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
-use crate::time::Moment;
+use crate::time::{Micros, Moment};
 use crate::worker::WorkerShared;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -70,8 +69,8 @@ impl Default for Counters {
 
 impl Counters {
     /// Publishes the state of the queues; to be called under the group's lock after a change.
-    pub fn note_queues<W>(&self, state: &GroupState<W>) {
-        self.kick_up_at_us.store(state.kick_up_at(PRIO_KICKUP_TIMER).0, Ordering::Relaxed);
+    pub fn note_queues<W>(&self, state: &GroupState<W>, kick_up: Micros) {
+        self.kick_up_at_us.store(state.kick_up_at(kick_up).0, Ordering::Relaxed);
         self.queued.store(state.queued(), Ordering::SeqCst);
     }
 }

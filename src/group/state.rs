@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Which queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Sessions that hold locks: finishing them frees others.
+    /// Sessions that hold locks, since finishing them frees others, and cheap commands.
     High,
     /// Everything else.
     Low,

@@ -1,6 +1,6 @@
 //! [`Poller`] on Linux' epoll, with an eventfd for `notify`.
 
-use super::{BATCH, Events, Poller};
+use super::{BATCH, Events, Poller, socket};
 use crate::conn::Token;
 use crate::time::Micros;
 use std::io;
@@ -78,6 +78,10 @@ impl Poller for Epoll {
             }
         }
         Ok(())
+    }
+
+    fn next_command(&self, fd: i32) -> Option<u8> {
+        socket::peek_command(fd)
     }
 
     fn notify(&self) {

@@ -68,6 +68,10 @@ pub trait Poller: Send + Sync {
     /// and puts them into `events`. Returns early with none after a `notify` or a signal.
     fn wait(&self, events: &mut Events, max: usize, timeout: Option<Micros>) -> io::Result<()>;
 
+    /// The command byte of the next packet of a plain connection, if a whole packet header has
+    /// arrived. Consumes nothing.
+    fn next_command(&self, fd: i32) -> Option<u8>;
+
     /// Lets one present or future `wait` return.
     fn notify(&self);
 }

@@ -22,9 +22,20 @@ pub fn wait_readable(fd: i32, timeout: Micros) -> bool {
 }
 
 fn peek(fd: i32) -> bool {
-    let mut byte = 0u8;
-    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-    // SAFETY: the buffer is one byte on this stack frame and the length says so.
-    let got = unsafe { libc::recv(fd, ptr::from_mut(&mut byte).cast(), 1, flags) };
+    let got = peek_into(fd, &mut [0]);
     got >= 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock
+}
+
+/// The command byte of the next packet: it follows the header of three bytes of length and one of
+/// sequence, which is zero for a command.
+pub(super) fn peek_command(fd: i32) -> Option<u8> {
+    let mut start = [0u8; 5];
+    let got = peek_into(fd, &mut start);
+    (got == start.len() as isize && start[3] == 0).then_some(start[4])
+}
+
+fn peek_into(fd: i32, buffer: &mut [u8]) -> isize {
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the buffer is exclusively borrowed for the call, and the length is its own.
+    unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), flags) }
 }

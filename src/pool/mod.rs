@@ -8,7 +8,7 @@ pub use threads::{ThreadId, Threads};
 
 use crate::admission::{Credit, Credits};
 use crate::config::{OutOfRange, Settings, vars};
-use crate::conn::{Marks, Owned, Slab, Token};
+use crate::conn::{Connection, Marks, Owned, Slab, Token, command};
 use crate::group::{Group, GroupId, GroupState, Priority};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
@@ -16,7 +16,7 @@ use crate::poll::Poller;
 use crate::sync::{
     AtomicBool, AtomicI64, AtomicU32, Mutex, Ordering, Park, Probe, told_before_looking,
 };
-use crate::time::{Clock, Micros, Moment};
+use crate::time::{Clock, Moment};
 use crate::timer::Deadlines;
 use crate::warden::{TIMERS_BETWEEN_LOOKS, WardenLink};
 use crate::worker::WorkerShared;
@@ -37,9 +37,6 @@ pub trait Platform: Send + Sync {
     /// The clock of the whole pool.
     fn clock(&self) -> Arc<dyn Clock>;
 }
-
-/// How long a low-priority entry may wait before it is served ahead of the high queue.
-pub const PRIO_KICKUP_TIMER: Micros = Micros::from_millis(1_000);
 
 /// How many credits may be lent for input and output, for each credit of the limit.
 const IO_LENT_PER_CREDIT: i64 = 4;
@@ -166,7 +163,8 @@ impl Pool {
     /// Like `enqueue`, for a caller that dispatches itself.
     pub(crate) fn enqueue_quietly(&self, group: &Group, owned: Owned, now: Moment) {
         let connection = self.connections.get(owned.token()).expect("owned connections have slots");
-        let priority = if connection.holds_locks() { Priority::High } else { Priority::Low };
+        let is_urgent = connection.holds_locks() || self.has_cheap_command(group, connection);
+        let priority = if is_urgent { Priority::High } else { Priority::Low };
         let (token, marks) = connection.hand_to_queue(owned);
         self.push(group, token, priority, now);
         if marks.killed {
@@ -176,21 +174,29 @@ impl Pool {
         }
     }
 
+    /// True if the connection would have to wait although its command costs next to nothing. The
+    /// command isn't looked at when it is the only one and can run at once.
+    fn has_cheap_command(&self, group: &Group, connection: &Connection) -> bool {
+        (self.credits.free() <= 0 || group.queued() > 0)
+            && connection.is_plain()
+            && group.poller.next_command(connection.fd()).is_some_and(command::is_cheap)
+    }
+
     /// Adds a token in phase `Queued` to a queue. The caller dispatches.
     pub(crate) fn push(&self, group: &Group, token: Token, priority: Priority, now: Moment) {
         let mut state = group.state.lock();
         state.push(token, priority, now);
-        group.counters.note_queues(&state);
+        group.counters.note_queues(&state, self.settings.prio_kickup_timer());
     }
 
     /// Takes the best queued connection of a group; skips stale entries.
     pub(crate) fn pop(&self, group: &Group, now: Moment) -> Option<(Owned, Marks)> {
-        self.pop_with(group, |state| state.pop(now, PRIO_KICKUP_TIMER))
+        self.pop_with(group, |state| state.pop(now, self.settings.prio_kickup_timer()))
     }
 
     /// Takes the oldest connection of a group's low queue if its kick-up is due.
     pub(crate) fn pop_overdue(&self, group: &Group, now: Moment) -> Option<(Owned, Marks)> {
-        self.pop_with(group, |state| state.pop_overdue(now, PRIO_KICKUP_TIMER))
+        self.pop_with(group, |state| state.pop_overdue(now, self.settings.prio_kickup_timer()))
     }
 
     /// Takes the first connection of a group's high queue; skips stale entries.
@@ -207,7 +213,7 @@ impl Pool {
             let token = {
                 let mut state = group.state.lock();
                 let token = take(&mut state);
-                group.counters.note_queues(&state);
+                group.counters.note_queues(&state, self.settings.prio_kickup_timer());
                 token
             };
             let claimed = self.connections.get(token?).and_then(|c| c.claim_queued(token?));

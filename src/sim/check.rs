@@ -5,7 +5,6 @@ use super::threads::SimThread;
 use crate::admission::Credit;
 use crate::conn::Owned;
 use crate::group::Group;
-use crate::pool::PRIO_KICKUP_TIMER;
 use crate::sync::Ordering;
 use crate::time::{Micros, Moment};
 use crate::worker::WorkerShared;
@@ -23,16 +22,18 @@ impl Simulation {
         assert_eq!(self.pool.credits.used(), held, "credits in use and credits held differ");
     }
 
-    /// Nobody but a lock holder begins while more statements run than the limit allows, unless it
+    /// Nobody but a lock holder or a cheap command begins while more statements run than the limit allows, unless it
     /// has waited for the kick-up time.
     pub(super) fn check_may_begin(&self, worker: &WorkerShared, owned: &Owned) {
         let connection = self.pool.connections.get(owned.token()).expect("it has a slot");
         let (client, now) = (self.client_of(connection.fd()), self.now());
+        let kick_up = self.pool.settings.prio_kickup_timer();
         let is_overdue =
-            self.clients[client].waits_since().is_none_or(|at| now.since(at) >= PRIO_KICKUP_TIMER);
+            self.clients[client].waits_since().is_none_or(|at| now.since(at) >= kick_up);
         let may_begin = self.pool.group(worker.group).is_admin
             || self.pool.credits.free() >= 0
             || connection.holds_locks()
+            || self.kernel.next_is_cheap(connection.fd())
             || is_overdue;
         assert!(may_begin, "client {client} begins in spite of {}", self.pool.credits.free());
     }

@@ -1,6 +1,6 @@
 //! The simulated operating system: clock, sleeping places, pollers and sockets.
 
-use crate::conn::Token;
+use crate::conn::{Token, command};
 use crate::group::GroupId;
 use crate::poll::{Events, Poller};
 use crate::pool::Platform;
@@ -56,6 +56,11 @@ struct State<M> {
     woken: Vec<ThreadId>,
 }
 
+/// A message from a client that shows which command it is.
+pub(super) trait PeekCommand: Send + 'static {
+    fn command_byte(&self) -> u8;
+}
+
 /// The whole of it; `M` is a message from a client.
 pub(super) struct Kernel<M> {
     state: Arc<Mutex<State<M>>>,
@@ -67,7 +72,14 @@ impl<M> Clone for Kernel<M> {
     }
 }
 
-impl<M: Send + 'static> Kernel<M> {
+impl<M: PeekCommand> Kernel<M> {
+    /// Whether the next message costs next to nothing.
+    pub(super) fn next_is_cheap(&self, fd: i32) -> bool {
+        let state = self.state.lock();
+        let next = state.sockets[fd as usize].inbox.front();
+        next.is_some_and(|message| command::is_cheap(message.command_byte()))
+    }
+
     pub(super) fn new() -> Self {
         let state = State {
             now: Moment(1),
@@ -242,7 +254,7 @@ struct SimPoller<M> {
     group: GroupId,
 }
 
-impl<M: Send + 'static> Poller for SimPoller<M> {
+impl<M: PeekCommand> Poller for SimPoller<M> {
     fn add(&self, fd: i32, token: Token) -> io::Result<()> {
         let mut state = self.kernel.state.lock();
         let former = state.pollers[self.group as usize].registered.insert(fd, token);
@@ -264,6 +276,11 @@ impl<M: Send + 'static> Poller for SimPoller<M> {
         unreachable!("simulated threads wait in the event loop")
     }
 
+    fn next_command(&self, fd: i32) -> Option<u8> {
+        let state = self.kernel.state.lock();
+        state.sockets[fd as usize].inbox.front().map(PeekCommand::command_byte)
+    }
+
     fn notify(&self) {
         let state = &mut *self.kernel.state.lock();
         let poller = &mut state.pollers[self.group as usize];
@@ -278,7 +295,7 @@ pub(super) struct SimParker<M> {
     index: usize,
 }
 
-impl<M: Send> Park for SimParker<M> {
+impl<M: PeekCommand> Park for SimParker<M> {
     fn unpark(&self) {
         let state = &mut *self.kernel.state.lock();
         let parker = &mut state.parkers[self.index];
@@ -293,7 +310,7 @@ impl<M: Send> Park for SimParker<M> {
     }
 }
 
-impl<M: Send + 'static> Kernel<M> {
+impl<M: PeekCommand> Kernel<M> {
     /// A new sleeping place and its index.
     pub(super) fn new_parker(&self) -> (usize, Arc<dyn Park>) {
         let mut state = self.state.lock();
@@ -303,7 +320,7 @@ impl<M: Send + 'static> Kernel<M> {
     }
 }
 
-impl<M: Send + 'static> Platform for Kernel<M> {
+impl<M: PeekCommand> Platform for Kernel<M> {
     fn poller(&self, group: GroupId) -> io::Result<Box<dyn Poller>> {
         self.state.lock().pollers.push(PollerState::default());
         Ok(Box::new(SimPoller { kernel: self.clone(), group }))
@@ -322,7 +339,7 @@ impl<M: Send + 'static> Platform for Kernel<M> {
     }
 }
 
-impl<M: Send + 'static> Clock for Kernel<M> {
+impl<M: PeekCommand> Clock for Kernel<M> {
     fn now(&self) -> Moment {
         Kernel::now(self)
     }

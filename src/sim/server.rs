@@ -1,7 +1,8 @@
 //! The simulated server: sessions, what their commands do, and row locks.
 
-use super::kernel::{Kernel, ThreadId};
+use super::kernel::{Kernel, PeekCommand, ThreadId};
 use crate::conn::Token;
+use crate::conn::command::COM_QUIT;
 use crate::host::{
     Armed, Channel, CloseReason, Host, LogLevel, Opened, Outcome, RejectReason, Role, Session,
     Thread, ThreadBody,
@@ -9,6 +10,9 @@ use crate::host::{
 use crate::time::Micros;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
+
+/// A statement's command byte.
+const COM_QUERY: u8 = 3;
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,15 @@ pub enum Command {
 pub(super) struct Message {
     pub(super) number: u64,
     pub(super) command: Command,
+}
+
+impl PeekCommand for Message {
+    fn command_byte(&self) -> u8 {
+        match self.command {
+            Command::Quit => COM_QUIT,
+            Command::Work(_) | Command::Wait(_) | Command::Lock(_) | Command::Commit => COM_QUERY,
+        }
+    }
 }
 
 /// How a session ended.
@@ -83,7 +96,7 @@ impl Server {
         let session = SessionState { wait_timeout, ..SessionState::default() };
         let former = self.state.lock().sessions.insert(fd, session);
         assert!(former.is_none(), "a channel was opened twice");
-        let outcome = Outcome { wait_timeout, ..Outcome::default() };
+        let outcome = Outcome { wait_timeout, is_plain: true, ..Outcome::default() };
         // Zero would be a null pointer.
         Opened { session: Session::from_raw(fd as usize + 1), fd, is_admin, outcome }
     }
@@ -143,6 +156,7 @@ impl Server {
             close: close || session.killed,
             buffered: false,
             holds_locks: !session.locks.is_empty(),
+            is_plain: true,
             wait_timeout: session.wait_timeout,
         })
     }

@@ -34,3 +34,32 @@ class Overload(ServerTest):
 
     def test_80(self):
         self.check(80)
+
+
+class CheapCommands(ServerTest):
+    """Commands that monitoring and connection pools send don't queue behind statements."""
+
+    SECONDS = 0.5
+
+    def test_under_saturation(self):
+        commands = {
+            "ping": lambda session: session.ping(),
+            "reset connection": lambda session: session.reset(),
+        }
+        heavy = [self.connect(Target.unix()) for _ in range(60)]
+        sessions = [self.connect(Target.unix(), timeout=ANSWER_SECONDS) for _ in range(10)]
+        for connection in heavy:
+            connection.send_query(LONG_STATEMENT)
+        for name, command in commands.items():
+            seconds = []
+            for session in sessions:
+                start = time.monotonic()
+                command(session)
+                seconds.append(time.monotonic() - start)
+            print(f"    {name}: {max(seconds) * 1000:.1f} ms at most", flush=True)
+            self.assertLess(max(seconds), self.SECONDS)
+        quitters = [self.connect(Target.unix()) for _ in range(10)]
+        for connection in heavy:
+            self.control.query(f"KILL {connection.thread_id}")
+        for session in quitters:
+            session.quit()

@@ -105,6 +105,7 @@ impl FakeHost {
             close: close || session.lock.lock().unwrap().killed,
             buffered: false,
             holds_locks: session.holds_locks.load(Ordering::Relaxed),
+            is_plain: false,
             wait_timeout: Micros::from_millis(self.wait_timeout_ms.load(Ordering::Relaxed)),
         }
     }

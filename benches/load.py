@@ -50,6 +50,9 @@ def environment():
     values = dict(shlex.split(line)[0].split("=", 1) for line in answer.stdout.splitlines())
     if not os.path.isfile(values["PLUGIN"]):
         raise Failure(f"{values['PLUGIN']} isn't built yet: run make first")
+    mysqld = shlex.split(values["MYSQLD"])[0]
+    if not os.path.isfile(mysqld):
+        raise Failure(f"there is no {mysqld}: build MySQL's target mysqld first, or unset MYSQL_BUILD_DIR")
     return values
 
 

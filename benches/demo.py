@@ -24,7 +24,7 @@ SECONDS = 5
 MOST_THREADS = 99
 SAMPLE_SECONDS = 0.25
 # After the last login; threads that were there for the logins end within this time.
-SETTLE_SECONDS = 1.5
+SETTLE_SECONDS = 2.5
 
 
 class Cell:

@@ -2,7 +2,7 @@
 //! expires idle sessions, and, only while the pool is saturated, looks every two milliseconds at
 //! groups that nobody polls and at statements that have stalled. An idle pool never wakes it.
 
-use crate::admission::{Credit, Credits, FewSessions};
+use crate::admission::{Credit, Credits};
 use crate::group::{Group, GroupId};
 use crate::host::{LogLevel, Role, Thread};
 use crate::poll::Events;
@@ -110,7 +110,6 @@ pub struct Warden {
     /// Groups that this look must still poll.
     to_poll: Vec<GroupId>,
     saturated_at: Option<Moment>,
-    few_sessions: FewSessions,
     login_threads_wanted: u32,
     /// Since when the admin group has been without a free worker.
     admin_hungry_since: Option<Moment>,
@@ -128,7 +127,6 @@ impl Warden {
             pool,
             to_poll: Vec::new(),
             saturated_at: None,
-            few_sessions: FewSessions::default(),
             login_threads_wanted: 0,
             admin_hungry_since: None,
             no_spawn_before: Moment::default(),
@@ -160,8 +158,6 @@ impl Warden {
         if self.is_saturated(now) {
             self.saturated_at = Some(now);
             self.take_stalled_credits(now);
-            let usual = self.pool.settings.concurrency_limit();
-            self.pool.choose_limit(self.few_sessions.limit(self.pool.demand(), usual, now));
             let unpolled = pool.ordinary_groups().iter().filter(|g| g.is_unpolled());
             self.to_poll.extend(unpolled.map(|g| g.id));
             pool.ordinary_groups().iter().for_each(|group| self.grant(group, now));

@@ -4,9 +4,7 @@
 //! executes, handed back during reported waits and by statements that have stalled.
 
 mod credits;
-mod few;
 mod slot;
 
 pub use credits::Credits;
-pub use few::FewSessions;
 pub use slot::{Credit, CreditSlot};

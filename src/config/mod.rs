@@ -99,11 +99,6 @@ impl Settings {
         }
     }
 
-    /// The concurrency limit wasn't set, so the pool may choose another.
-    pub fn limit_is_free(&self) -> bool {
-        self.get(vars::RTP_VARIABLE_CONCURRENCY_LIMIT) == 0
-    }
-
     /// Statements that may execute at the same time: the variable, or twice the number of
     /// processors when it is 0.
     pub fn concurrency_limit(&self) -> u32 {

@@ -93,7 +93,7 @@ pub const VARIABLES: [Variable; 6] = [
         min: 0,
         max: 100_000,
         comment: "Number of statements that may execute at the same time; 0 stands for twice the \
-                  number of vCPUs, or four times while there are no more busy sessions than that",
+                  number of vCPUs",
     },
     Variable {
         name: "prio_kickup_timer",

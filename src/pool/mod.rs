@@ -153,24 +153,6 @@ impl Pool {
         Ok(())
     }
 
-    /// Sessions that run or wait to run.
-    pub(crate) fn demand(&self) -> i64 {
-        let queued = self.ordinary_groups().iter().map(|group| i64::from(group.queued()));
-        self.credits.used() + queued.sum::<i64>()
-    }
-
-    /// Puts another concurrency limit into force, unless the DBA has set one.
-    pub(crate) fn choose_limit(&self, limit: u32) {
-        if self.settings.limit_is_free() && self.credits.limit() != i64::from(limit) {
-            self.credits.set_limit(limit);
-            if !self.settings.limit_is_free() {
-                // The DBA has set one meanwhile, and perhaps put it into force before the line above.
-                self.credits.set_limit(self.settings.concurrency_limit());
-            }
-            self.credits_freed(0);
-        }
-    }
-
     /// Puts a connection into a queue of its group (or of the admin group) and sees to it that
     /// somebody serves it.
     pub(crate) fn enqueue(&self, group: &Group, owned: Owned, now: Moment) {

@@ -14,7 +14,7 @@ pub(super) type ClientId = usize;
 pub struct Workload {
     /// Ordinary thread groups.
     pub groups: u32,
-    /// Concurrency limit at the start; 0 leaves the choice to the pool.
+    /// Concurrency limit at the start.
     pub limit: u32,
     /// Workers that the pool has at most, apart from those for sessions that hold locks.
     pub max_workers: u32,
@@ -95,7 +95,7 @@ impl Simulation {
         if workload.chaos {
             for _ in 0..3 {
                 let at = Micros(self.random.random_range(0..100_000));
-                let limit = self.random.random_range(0..=2 * workload.limit.max(1));
+                let limit = self.random.random_range(1..=2 * workload.limit);
                 self.schedule(at, Event::SetLimit(limit));
             }
         }

@@ -29,8 +29,8 @@ has() { grep -qE "$1" <<<"$dynamic"; }
 
 # A service that isn't exported stays unset, and its first use crashes the server. Anything else that is
 # exported can be taken over by another library that has the same symbol.
-difference=$(diff <(symbols --defined-only "$module") <(printf '%s\n' "$exported") || true)
-[[ -z $difference ]] || complain "the exported symbols aren't the agreed ones:"$'\n'"$difference"
+difference=$(diff <(symbols --defined-only "$module") <(printf '%s\n' "$exported")) ||
+  complain "the exported symbols aren't the agreed ones:"$'\n'"$difference"
 
 while read -r library; do
   # The dynamic loader is needed for __tls_get_addr; its name depends on the architecture.
@@ -47,7 +47,7 @@ if [[ -n $mysqld && -f $mysqld ]]; then
       if [[ $file == /* ]]; then symbols --defined-only "$file"; fi
     done
   )
-  missing=$(comm -23 <(printf '%s\n' "$needed") <(sort -u <<<"$provided") | grep . || true)
+  missing=$(comm -23 <(printf '%s\n' "$needed") <(sort -u <<<"$provided") | sed '/^$/d')
   [[ -z $missing ]] || complain "neither the server nor the C and C++ libraries have these symbols:"$'\n'"$missing"
 else
   printf 'check_module: %s: no mysqld to look for the needed symbols in; skipped that check\n' "${module##*/}" >&2

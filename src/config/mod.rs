@@ -91,7 +91,7 @@ impl Settings {
         Micros::from_millis(self.get(vars::RTP_VARIABLE_PRIO_KICKUP_TIMER))
     }
 
-    /// Most workers that a group keeps without work.
+    /// Parked workers that a group keeps.
     pub fn max_unused_workers_per_group(&self) -> u32 {
         match self.get(vars::RTP_VARIABLE_MAX_UNUSED_THREADS) as u32 {
             0 => u32::MAX,

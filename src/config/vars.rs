@@ -112,8 +112,9 @@ pub const VARIABLES: [Variable; 6] = [
         default: 32,
         min: 0,
         max: 4096,
-        comment: "Most workers that a thread group keeps while there is nothing for them to do; 0 \
-                  stands for no limit, so that they end only after some time without work",
+        comment: "About how many workers a thread group keeps asleep while they may not run, \
+                  apart from those that wait for clients; 0 stands for no limit, so that they \
+                  end only after some time",
     },
 ];
 

@@ -22,8 +22,8 @@ impl Simulation {
         assert_eq!(self.pool.credits.used(), held, "credits in use and credits held differ");
     }
 
-    /// Nobody but a lock holder or a cheap command begins while more statements run than the limit allows, unless it
-    /// has waited for the kick-up time.
+    /// Nobody but a lock holder or a cheap command begins while more statements run than the limit
+    /// allows, unless it has waited for the kick-up time.
     pub(super) fn check_may_begin(&self, worker: &WorkerShared, owned: &Owned) {
         let connection = self.pool.connections.get(owned.token()).expect("it has a slot");
         let (client, now) = (self.client_of(connection.fd()), self.now());

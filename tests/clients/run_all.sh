@@ -13,8 +13,8 @@ output=$(mktemp)
 running=''
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
-  [[ -z $running ]] || "$here/server.py" stop "$running" || true
   rm -f "$output"
+  [[ -z $running ]] || "$here/server.py" stop "$running"
 }
 trap clean_up EXIT
 

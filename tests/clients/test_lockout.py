@@ -42,6 +42,20 @@ class LockoutTest(ServerTest):
         print(f"    {what}: {seconds * 1000:.1f} ms", flush=True)
         self.assertLess(seconds, ANSWER_SECONDS)
 
+    def send_from_many(self, statement):
+        """Sessions that all wait for the answer to this statement."""
+        waiters = [self.connect(Target.unix(), timeout=60) for _ in range(WAITERS)]
+        for waiter in waiters:
+            waiter.send_query(statement)
+        return waiters
+
+    def hold_row(self):
+        """A session whose transaction has locked the first row."""
+        holder = self.connect(Target.unix())
+        holder.query("BEGIN")
+        holder.query("UPDATE test.hot SET n = 1 WHERE id = 1")
+        return holder
+
     def timed(self, connection, statement):
         start = time.monotonic()
         connection.query(statement)
@@ -56,9 +70,7 @@ class LockHolders(LockoutTest):
         holder = self.connect(Target.unix())
         for statement in take:
             holder.query(statement)
-        waiters = [self.connect(Target.unix(), timeout=60) for _ in range(WAITERS)]
-        for waiter in waiters:
-            waiter.send_query(wait)
+        waiters = self.send_from_many(wait)
         if waits_in_state:
             query = f"SELECT COUNT(*) > 0 FROM performance_schema.processlist WHERE state = '{waits_in_state}'"
             wait_until(lambda: self.control.value(query) == "1", f"somebody is in state {waits_in_state}")
@@ -104,9 +116,7 @@ class LockHolders(LockoutTest):
         alter = self.connect(Target.unix(), timeout=60)
         alter.send_query("ALTER TABLE test.hot ADD COLUMN m INT")
         self.wait_state(alter.thread_id, "Waiting for table metadata lock")
-        waiters = [self.connect(Target.unix(), timeout=60) for _ in range(WAITERS)]
-        for waiter in waiters:
-            waiter.send_query("SELECT id FROM test.hot")
+        waiters = self.send_from_many("SELECT id FROM test.hot")
         self.assert_quick("statement of the holder", self.timed(holder, "SELECT * FROM test.hot"))
         self.assert_quick("its commit", self.timed(holder, "COMMIT"))
         alter.read_result()
@@ -140,12 +150,8 @@ class LockHolders(LockoutTest):
 
     def test_holder_that_disconnects(self):
         """Nothing but its end frees the others."""
-        holder = self.connect(Target.unix())
-        holder.query("BEGIN")
-        holder.query("UPDATE test.hot SET n = 1 WHERE id = 1")
-        waiters = [self.connect(Target.unix(), timeout=60) for _ in range(WAITERS)]
-        for waiter in waiters:
-            waiter.send_query("UPDATE test.hot SET n = n + 1 WHERE id = 1")
+        holder = self.hold_row()
+        waiters = self.send_from_many("UPDATE test.hot SET n = n + 1 WHERE id = 1")
         holder.close()
         start = time.monotonic()
         waiters[0].read_result()
@@ -158,12 +164,8 @@ class Bystanders(LockoutTest):
     """Sessions that have nothing to do with the lock."""
 
     def test_row_lock_waiters_hold_no_right_to_run(self):
-        holder = self.connect(Target.unix())
-        holder.query("BEGIN")
-        holder.query("UPDATE test.hot SET n = 1 WHERE id = 1")
-        waiters = [self.connect(Target.unix(), timeout=60) for _ in range(WAITERS)]
-        for waiter in waiters:
-            waiter.send_query("UPDATE test.hot SET n = n + 1 WHERE id = 1")
+        holder = self.hold_row()
+        waiters = self.send_from_many("UPDATE test.hot SET n = n + 1 WHERE id = 1")
         bystander = self.connect(Target.unix())
         self.assert_quick("statement of a bystander", max(self.timed(bystander, "SELECT 1") for _ in range(50)))
         holder.query("ROLLBACK")

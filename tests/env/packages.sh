@@ -49,7 +49,7 @@ missing() {
   # dpkg-query also fails for a package that it has never heard of; that one is missing too.
   local installed
   installed=$(dpkg-query -W -f='${db:Status-Abbrev} ${Package}\n' "$@" 2>/dev/null | awk '$1 == "ii" { print $2 }' || true)
-  printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
+  comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
 
 # Package lists can be absent (fresh container) or too old to fetch from, hence the second try.

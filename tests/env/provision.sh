@@ -39,6 +39,7 @@ host_mirror() {
   local codename
   # shellcheck disable=SC1091 # a file of the host
   codename=$(source /etc/os-release && [[ $ID == debian ]] && printf '%s' "${VERSION_CODENAME:-sid}") || return 0
+  # A host whose sources apt can't read has no mirror of its own: the default one is used.
   { apt-get update --print-uris -o Dir::State::lists="$work/lists" -o Debug::NoLocking=true 2>>"$log" || true; } |
     sed -nE "s#^'((http|https|ftp|file|copy|mirror)[a-z+]*:.*)/dists/($codename|oldstable|stable|testing|unstable|sid)/InRelease'.*#\\1#p" |
     sed -n 1p
@@ -70,7 +71,7 @@ Suites: unstable
 Components: main
 Signed-By: $keyring
 EOF
-  { apt-config dump | grep '^Acquire::' || true; } >"$apt/apt.conf"
+  apt-config dump | sed -n '/^Acquire::/p' >"$apt/apt.conf"
   cat >>"$apt/apt.conf" <<EOF
 Dir::State "$apt";
 Dir::State::status "$apt/status";
@@ -108,6 +109,7 @@ find_version() {
   local package candidate all=
   for package in "${packages[@]}"; do
     [[ $package == mysql-* ]] || continue
+    # apt-cache fails for a package that it doesn't know: that is what the next line says.
     candidate=$({ apt-cache show --no-all-versions "$package" 2>>"$log" || true; } | awk '$1 == "Version:" { print $2 }')
     [[ -n $candidate ]] || die "Debian unstable has no package $package for $(dpkg --print-architecture): give MYSQL_SOURCE_DIR and MYSQL_BUILD_DIR of an own build"
     all+="$package ${candidate%+b*}"$'\n'

@@ -6,6 +6,7 @@ set(rtp_shim
   cpp_shim/log.cc
   cpp_shim/plugin.cc
   cpp_shim/session.cc
+  cpp_shim/status.cc
   cpp_shim/threads.cc
   cpp_shim/variables.cc)
 

@@ -9,6 +9,7 @@
 #include "host.h"
 #include "log.h"
 #include "rtp.h"
+#include "status.h"
 #include "threads.h"
 #include "variables.h"
 
@@ -147,7 +148,7 @@ mysql_declare_plugin(thread_pool){
     nullptr,
     rtp::deinit,
     0x0100,
-    nullptr,
+    rtp::status_variables,
     rtp::system_variables,
     nullptr,
     PLUGIN_OPT_NO_INSTALL | PLUGIN_OPT_NO_UNINSTALL,

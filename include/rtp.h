@@ -241,6 +241,12 @@ void rtp_pool_kill(rtp_pool *pool, uint64_t token);
 // `pool` is null or a live pool.
 uint32_t rtp_pool_set_variable(rtp_pool *pool, uint32_t variable, uint64_t value);
 
+// Stores in `value` the present value of a status variable (its index in `rtp_status.inc`).
+//
+// # Safety
+// `pool` is null or a live pool; `value` is null or points to a writable `uint64_t`.
+uint32_t rtp_pool_status(rtp_pool *pool, uint32_t variable, uint64_t *value);
+
 // Stops all threads of the pool and waits for their end. Channels still waiting are rejected,
 // sessions still open are closed. Idempotent; also legal for a pool that was never started.
 //

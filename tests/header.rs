@@ -37,6 +37,11 @@ fn rtp_vars_inc_is_generated_from_the_table() {
 }
 
 #[test]
+fn rtp_status_inc_is_generated_from_the_table() {
+    check("rtp_status.inc", &thread_pool_rs::config::status::render_include());
+}
+
+#[test]
 fn rtp_h_compiles_alone_and_twice_as_c_and_as_cpp() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let host = format!("{}-unknown-linux-gnu", env::consts::ARCH);

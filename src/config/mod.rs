@@ -1,5 +1,6 @@
-//! Settings: the table of system variables and the values that the pool works with.
+//! Settings: the tables of system and status variables, and the values that the pool works with.
 
+pub mod status;
 pub mod vars;
 
 use crate::sync::{AtomicU64, Ordering};

@@ -4,7 +4,7 @@
 use super::guard::{or_abort, or_recover};
 use super::host_table::{HostTable, ThreadStart};
 use super::types::*;
-use crate::config::{Settings, vars};
+use crate::config::{Settings, status, vars};
 use crate::conn::Token;
 use crate::driver;
 use crate::host::{Channel, Host, LogLevel, RejectReason};
@@ -185,6 +185,29 @@ pub unsafe extern "C" fn rtp_pool_set_variable(
             Ok(()) => RTP_OK,
             Err(_) => RTP_OUT_OF_RANGE,
         }
+    })
+}
+
+/// Stores in `value` the present value of a status variable (its index in `rtp_status.inc`).
+///
+/// # Safety
+/// `pool` is null or a live pool; `value` is null or points to a writable `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rtp_pool_status(
+    pool: *mut rtp_pool,
+    variable: u32,
+    value: *mut u64,
+) -> u32 {
+    or_recover(RTP_INTERNAL, || {
+        // SAFETY: guaranteed by the caller.
+        let (Some(handle), Some(value)) = (unsafe { (borrow(pool), value.as_mut()) }) else {
+            return RTP_NULL_ARGUMENT;
+        };
+        let Some(entry) = status::STATUS_VARIABLES.get(variable as usize) else {
+            return RTP_OUT_OF_RANGE;
+        };
+        *value = (entry.value)(&handle.pool);
+        RTP_OK
     })
 }
 

@@ -1,0 +1,53 @@
+//! THE table of status variables. `include/rtp_status.inc` (which the C++ shim expands) is
+//! generated from it; adding a status variable is one entry here.
+
+use crate::group::Counters;
+use crate::pool::Pool;
+use crate::sync::Ordering;
+
+/// One global status variable: an unsigned number of 64 bits (the server's SHOW_LONGLONG).
+#[derive(Clone, Copy)]
+pub struct StatusVariable {
+    /// Full SQL name: the server puts no prefix before it.
+    pub name: &'static str,
+    /// One line for the documentation.
+    pub comment: &'static str,
+    /// Its present value. Takes no lock for longer than a few instructions.
+    pub value: fn(&Pool) -> u64,
+}
+
+/// All status variables, in the order of their index at the boundary.
+pub const STATUS_VARIABLES: &[StatusVariable] = &[
+    StatusVariable {
+        name: "Threadpool_threads",
+        comment: "Number of workers, those of the admin group included",
+        value: |pool| sum(pool, |counters| counters.workers.load(Ordering::SeqCst)),
+    },
+    StatusVariable {
+        name: "Threadpool_idle_threads",
+        comment: "Number of workers that wait for clients or sleep",
+        value: |pool| {
+            sum(pool, |counters| {
+                counters.pollers.load(Ordering::SeqCst) + counters.parked.load(Ordering::SeqCst)
+            })
+        },
+    },
+];
+
+/// Sum over all groups.
+fn sum(pool: &Pool, count: impl Fn(&Counters) -> u32) -> u64 {
+    pool.groups().iter().map(|group| u64::from(count(&group.counters))).sum()
+}
+
+/// The text of `include/rtp_status.inc`: one `RTP_STATUS(index, name, comment)` line for each
+/// variable.
+pub fn render_include() -> String {
+    let mut text = String::from(
+        "/* Generated from src/config/status.rs by tests/header.rs; do not edit. */\n\
+         /* RTP_STATUS(index, name, comment) */\n",
+    );
+    for (index, v) in STATUS_VARIABLES.iter().enumerate() {
+        text.push_str(&format!("RTP_STATUS({index}, {:?}, {:?})\n", v.name, v.comment));
+    }
+    text
+}

@@ -120,7 +120,7 @@ int init(void *) {
   if (!open_log()) return 1;
   if (is_right_server() && is_only_pool() && register_privilege()) {
     register_thread_keys();
-    apply_variable_defaults(reg_srv);
+    settle_variables();
     if (start_pool() && take_connections()) {
       LogPluginErr(SYSTEM_LEVEL, ER_THREAD_POOL_PLUGIN_STARTED, describe_variables().c_str());
       return 0;

@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "threads.h"
+#include "variables.h"
 
 namespace rtp {
 
@@ -61,15 +62,17 @@ bool is_plain(THD *thd) {
 }
 
 rtp_outcome outcome_of(THD *thd, bool ended) {
-  uint32_t flags = 0;
+  rtp_outcome outcome{};
+  outcome.wait_timeout_s = static_cast<uint32_t>(thd_get_net_wait_timeout(thd));
   if (ended || !thd_connection_alive(thd)) {
-    flags = RTP_OUTCOME_CLOSE;
-  } else {
-    if (has_buffered(thd)) flags |= RTP_OUTCOME_BUFFERED;
-    if (holds_locks(thd)) flags |= RTP_OUTCOME_HOLDS_LOCKS;
-    if (is_plain(thd)) flags |= RTP_OUTCOME_PLAIN;
+    outcome.flags = RTP_OUTCOME_CLOSE;
+    return outcome;
   }
-  return {flags, static_cast<uint32_t>(thd_get_net_wait_timeout(thd))};
+  if (has_buffered(thd)) outcome.flags |= RTP_OUTCOME_BUFFERED;
+  if (holds_locks(thd)) outcome.flags |= RTP_OUTCOME_HOLDS_LOCKS;
+  if (is_plain(thd)) outcome.flags |= RTP_OUTCOME_PLAIN;
+  read_session_variables(thd, &outcome);
+  return outcome;
 }
 
 // ---------------------------------------------------------------------------------------------

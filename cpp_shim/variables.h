@@ -22,13 +22,17 @@ constexpr size_t variable_count = 0
 // For the plugin's descriptor; ends with a null.
 extern SYS_VAR *system_variables[variable_count + 1];
 
-// Gives all variables that the user left alone the default for this machine. Needs `registry`.
-void apply_variable_defaults(SERVICE_TYPE(registry) * registry) noexcept;
+// Gives all variables that the user left alone the default for this machine, corrects what doesn't
+// fit together, and warns of deprecated ones. Once, at the plugin's start.
+void settle_variables() noexcept;
 
-// The present values, in the order of their index.
+// The present global values, in the order of their index.
 std::array<uint64_t, variable_count> variable_values() noexcept;
 
-// The same for people: name = value, ...
+// Stores the session's variables in `outcome`. The session is attached.
+void read_session_variables(THD *thd, rtp_outcome *outcome) noexcept;
+
+// The present values for people: name = value, ...
 std::string describe_variables();
 
 }  // namespace rtp

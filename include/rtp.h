@@ -35,6 +35,33 @@ typedef struct rtp_pool rtp_pool;
 // Index of `thread_pool_max_unused_threads` in [`VARIABLES`].
 #define RTP_VARIABLE_MAX_UNUSED_THREADS 5
 
+// Index of `thread_pool_algorithm` in [`VARIABLES`].
+#define RTP_VARIABLE_ALGORITHM 6
+
+// Index of `thread_pool_max_transactions_limit` in [`VARIABLES`].
+#define RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT 7
+
+// Index of `thread_pool_dedicated_listeners` in [`VARIABLES`].
+#define RTP_VARIABLE_DEDICATED_LISTENERS 8
+
+// Index of `thread_pool_transaction_delay` in [`VARIABLES`].
+#define RTP_VARIABLE_TRANSACTION_DELAY 9
+
+// Index of `thread_pool_connection_report_interval` in [`VARIABLES`].
+#define RTP_VARIABLE_CONNECTION_REPORT_INTERVAL 10
+
+// Index of `thread_pool_longrun_trx_limit` in [`VARIABLES`].
+#define RTP_VARIABLE_LONGRUN_TRX_LIMIT 11
+
+// Index of `thread_pool_idle_timeout` in [`VARIABLES`].
+#define RTP_VARIABLE_IDLE_TIMEOUT 12
+
+// Index of `thread_pool_max_threads` in [`VARIABLES`].
+#define RTP_VARIABLE_MAX_THREADS 13
+
+// Index of `thread_pool_oversubscribe` in [`VARIABLES`].
+#define RTP_VARIABLE_OVERSUBSCRIBE 14
+
 // Version of this contract. Both sides refuse a partner that speaks another one.
 #define RTP_ABI_VERSION 1
 
@@ -62,6 +89,12 @@ typedef struct rtp_pool rtp_pool;
 // Login failed; everything the login had acquired is released and counted.
 #define RTP_LOGIN_FAILED 1006
 
+// A group would have fewer transactions than idle workers; nothing was changed.
+#define RTP_TOO_MANY_QUERY_THREADS 1008
+
+// `thread_pool_dedicated_listeners` needs a limit of transactions; nothing was changed.
+#define RTP_LISTENERS_NEED_LIMIT 1009
+
 // A defect in the core was caught at the boundary (a panic); it is in the error log.
 #define RTP_INTERNAL 1007
 
@@ -86,6 +119,9 @@ typedef struct rtp_pool rtp_pool;
 
 // Outcome flag: commands can be read off the socket, since it is neither encrypted nor compressed.
 #define RTP_OUTCOME_PLAIN 8
+
+// Outcome flag: the session's `thread_pool_high_priority_connection` is 1.
+#define RTP_OUTCOME_HIGH_PRIORITY 16
 
 // Why a session is closed: it ended by itself, or was killed.
 #define RTP_CLOSE_ENDED 0
@@ -120,12 +156,32 @@ typedef struct rtp_pool rtp_pool;
 // See [`RTP_LOG_ERROR`].
 #define RTP_LOG_INFORMATION 2
 
+// Correction of start values: `thread_pool_query_threads_per_group` was given as 1 although
+// `thread_pool_algorithm` is 1. Nothing was changed.
+#define RTP_CORRECTION_ONE_QUERY_THREAD 1
+
+// Correction of start values: `thread_pool_query_threads_per_group` was lowered.
+#define RTP_CORRECTION_QUERY_THREADS 2
+
+// Correction of start values: `thread_pool_dedicated_listeners` was switched off.
+#define RTP_CORRECTION_LISTENERS 4
+
+// Correction of start values: `thread_pool_connection_report_interval` was replaced by its
+// default.
+#define RTP_CORRECTION_REPORT_INTERVAL 8
+
 // What a session looks like after a command or after login.
 typedef struct rtp_outcome {
   // `RTP_OUTCOME_*` flags.
   uint32_t flags;
   // The session's present `wait_timeout`, in seconds.
   uint32_t wait_timeout_s;
+  // The number of its `thread_pool_priority`.
+  uint32_t priority;
+  // The number of its `thread_pool_high_prio_mode`.
+  uint32_t high_prio_mode;
+  // Its `thread_pool_high_prio_tickets`.
+  uint32_t high_prio_tickets;
 } rtp_outcome;
 
 // A session that has just logged in.
@@ -197,11 +253,21 @@ extern "C" {
 uint32_t rtp_abi_version(void);
 
 // Stores in `value` the default of a system variable on this machine (container limits and CPU
-// affinity are respected).
+// affinity are respected) with `groups` thread groups.
 //
 // # Safety
 // `value` is null or points to a writable `uint64_t`.
-uint32_t rtp_variable_default(uint32_t variable, uint64_t *value);
+uint32_t rtp_variable_default(uint32_t variable, uint64_t groups, uint64_t *value);
+
+// Corrects the start values of all system variables where they don't fit together, and stores in
+// `corrections` the `RTP_CORRECTION_*` flags of what the error log should say.
+//
+// # Safety
+// `values` is null or points to `count` writable values; `corrections` is null or writable.
+uint32_t rtp_variables_correct(uint64_t *values, size_t count, uint32_t *corrections);
+
+// The share of one thread group in a `thread_pool_max_transactions_limit`, for messages.
+uint64_t rtp_transactions_per_group(uint64_t limit, uint64_t groups);
 
 // Makes a pool. `host` is copied; `variables` holds the `count` values of all system variables in
 // the order of their index. Starts nothing.
@@ -235,7 +301,16 @@ uint32_t rtp_pool_add_connection(rtp_pool *pool, rtp_channel *channel, uint32_t 
 // `pool` is null or a live pool.
 void rtp_pool_kill(rtp_pool *pool, uint64_t token);
 
-// Gives a system variable a new value.
+// Whether [`rtp_pool_set_variable`] would accept the value; without a pool only the range is checked.
+//
+// # Safety
+// `pool` is null or a live pool.
+uint32_t rtp_pool_check_variable(rtp_pool *pool,
+                                 uint32_t variable,
+                                 uint64_t value);
+
+// Gives a system variable a new value. The result says why that was refused:
+// [`RTP_OUT_OF_RANGE`], [`RTP_TOO_MANY_QUERY_THREADS`] or [`RTP_LISTENERS_NEED_LIMIT`].
 //
 // # Safety
 // `pool` is null or a live pool.

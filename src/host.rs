@@ -3,7 +3,7 @@
 //! Production fills the trait from the shim's function table (`ffi/host_table.rs`); tests and the
 //! simulator implement it in Rust. No implementation is ever called under a pool lock.
 
-use crate::conn::Token;
+use crate::conn::{PriorityWishes, Token};
 use crate::time::Micros;
 
 /// An accepted connection that hasn't logged in. Move-only: whoever has it must open or reject it.
@@ -62,6 +62,8 @@ pub struct Outcome {
     pub is_plain: bool,
     /// How long it may stay idle from now on.
     pub wait_timeout: Micros,
+    /// Which queue its user wants for its statements.
+    pub wishes: PriorityWishes,
 }
 
 /// A session that has just logged in.

@@ -246,8 +246,9 @@ impl Warden {
             && counters.starting.load(Ordering::SeqCst) == 0
     }
 
+    /// Workers that count against the pool's bound.
     fn workers(&self) -> u32 {
-        self.pool.groups().iter().map(|g| g.counters.workers.load(Ordering::SeqCst)).sum()
+        self.pool.ordinary_groups().iter().map(|g| g.counters.workers.load(Ordering::SeqCst)).sum()
     }
 
     fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) {
@@ -339,7 +340,7 @@ impl Warden {
             };
             if let Some(token) = expired {
                 let group = pool.admin_group();
-                pool.push(group, token, crate::group::Priority::High, now);
+                pool.push(group, token, crate::conn::Priority::High, now);
                 pool.wake_for(group);
             }
         }

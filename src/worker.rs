@@ -27,8 +27,6 @@ const TURN: Micros = Micros(700);
 const TURN_WITH_LOCKS: Micros = Micros::from_millis(50);
 /// How old the last look at a poller may be while its queue isn't empty.
 const POLL_INTERVAL: Micros = Micros(500);
-/// How long a worker waits for events in vain before it may retire.
-const IDLE_TIMEOUT: Micros = Micros::from_secs(30);
 /// How long a worker stays parked before it retires. Short, since a burst of lock waits can need
 /// hundreds of workers once, and a new thread costs less than a tenth of a millisecond.
 const PARKED_TIMEOUT: Micros = Micros::from_secs(1);
@@ -155,7 +153,7 @@ pub struct Worker {
     shared: Arc<WorkerShared>,
     /// It is counted in its group's `pollers`.
     announced: bool,
-    /// It has been idle for [`IDLE_TIMEOUT`] and was found indispensable: it sleeps without limit.
+    /// It has been idle for `thread_pool_idle_timeout` and was found indispensable: it sleeps without limit.
     settled: bool,
     /// When the session it serves got its turn.
     turn_started: Moment,
@@ -415,7 +413,7 @@ impl Worker {
         group.state.lock().set_last_poll(now);
         // One event each while there are credits for other pollers, else as many as there are.
         let max = if self.pool.credits.free() > 1 || group.is_admin { 1 } else { BATCH };
-        let timeout = if self.settled { None } else { Some(IDLE_TIMEOUT) };
+        let timeout = if self.settled { None } else { Some(self.pool.settings.idle_timeout()) };
         Some(Want::Poll { max, timeout })
     }
 
@@ -485,7 +483,8 @@ impl Worker {
     /// A wait for events ended without one: a notification, or nothing to do for a long time.
     fn idle(&mut self, pollers_left: u32, now: Moment) -> Want {
         let group = self.group();
-        if group.queued() == 0 && now.since(self.idle_since) >= IDLE_TIMEOUT {
+        let idle_timeout = self.pool.settings.idle_timeout();
+        if group.queued() == 0 && now.since(self.idle_since) >= idle_timeout {
             let parked = group.counters.parked.load(Ordering::SeqCst);
             let keep = self.pool.settings.idle_workers_per_group();
             if pollers_left >= 1 && pollers_left + parked >= keep {

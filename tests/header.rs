@@ -1,17 +1,18 @@
-//! The committed headers in `include/` are what `src/ffi` and `src/config` say.
+//! The committed files in `include/` and `docs/variables.md` are what `src/ffi` and `src/config` say.
 //! `UPDATE_HEADERS=1 cargo test --test header` rewrites them.
 
 use std::{env, fs, path::Path};
+use thread_pool_rs::config::render;
 
 fn check(name: &str, expected: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     if env::var_os("UPDATE_HEADERS").is_some() {
         fs::write(&path, expected).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == expected,
-        "include/{name} differs from its source; run: UPDATE_HEADERS=1 cargo test --test header"
+        "{name} differs from its source; run: UPDATE_HEADERS=1 cargo test --test header"
     );
 }
 
@@ -28,17 +29,18 @@ fn rtp_h_is_generated_from_the_boundary() {
         .unwrap();
     let mut text = Vec::new();
     bindings.write(&mut text);
-    check("rtp.h", &String::from_utf8(text).unwrap());
+    check("include/rtp.h", &String::from_utf8(text).unwrap());
 }
 
 #[test]
-fn rtp_vars_inc_is_generated_from_the_table() {
-    check("rtp_vars.inc", &thread_pool_rs::config::vars::render_include());
+fn what_the_shim_expands_is_generated_from_the_tables() {
+    check("include/rtp_vars.inc", &render::variables_include());
+    check("include/rtp_status.inc", &render::status_include());
 }
 
 #[test]
-fn rtp_status_inc_is_generated_from_the_table() {
-    check("rtp_status.inc", &thread_pool_rs::config::status::render_include());
+fn the_documentation_of_variables_is_generated_from_the_tables() {
+    check("docs/variables.md", &render::variables_document());
 }
 
 #[test]

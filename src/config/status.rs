@@ -38,16 +38,3 @@ pub const STATUS_VARIABLES: &[StatusVariable] = &[
 fn sum(pool: &Pool, count: impl Fn(&Counters) -> u32) -> u64 {
     pool.groups().iter().map(|group| u64::from(count(&group.counters))).sum()
 }
-
-/// The text of `include/rtp_status.inc`: one `RTP_STATUS(index, name, comment)` line for each
-/// variable.
-pub fn render_include() -> String {
-    let mut text = String::from(
-        "/* Generated from src/config/status.rs by tests/header.rs; do not edit. */\n\
-         /* RTP_STATUS(index, name, comment) */\n",
-    );
-    for (index, v) in STATUS_VARIABLES.iter().enumerate() {
-        text.push_str(&format!("RTP_STATUS({index}, {:?}, {:?})\n", v.name, v.comment));
-    }
-    text
-}

@@ -13,7 +13,7 @@
 //! Every move is a compare-and-exchange on the whole word, generation included, so a late event,
 //! kill or queue entry of a former connection fails instead of touching its successor.
 
-use super::Token;
+use super::{Priority, PriorityWishes, Token};
 use crate::host::{Outcome, Session};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::time::Moment;
@@ -79,6 +79,10 @@ pub struct Connection {
     holds_locks: AtomicU32,
     /// 1 if its commands can be read off the socket. Written by the owner, read at queueing.
     is_plain: AtomicU32,
+    /// [`PriorityWishes`] of its session, packed. Written by the owner, read at queueing.
+    wishes: AtomicU64,
+    /// How often it may still go into the high queue. Written by the owner.
+    tickets_left: AtomicU32,
     /// When `wait_timeout` runs out, if it stays idle. Written by the owner, read by the warden.
     idle_deadline_us: AtomicU64,
     /// When the warden will look at it next. Written under the timers' lock; a stale read by the
@@ -95,6 +99,8 @@ impl Connection {
             group: AtomicU32::new(0),
             holds_locks: AtomicU32::new(0),
             is_plain: AtomicU32::new(0),
+            wishes: AtomicU64::new(0),
+            tickets_left: AtomicU32::new(0),
             idle_deadline_us: AtomicU64::new(0),
             timer_at_us: AtomicU64::new(u64::MAX),
         }
@@ -126,8 +132,7 @@ impl Connection {
         self.session.store(session.as_raw(), Ordering::Relaxed);
         self.fd.store(fd as u32, Ordering::Relaxed);
         self.group.store(group, Ordering::Relaxed);
-        self.holds_locks.store(0, Ordering::Relaxed);
-        self.is_plain.store(0, Ordering::Relaxed);
+        self.note_outcome(&Outcome::default());
         self.idle_deadline_us.store(u64::MAX, Ordering::Relaxed);
         self.timer_at_us.store(u64::MAX, Ordering::Relaxed);
         self.word.store(Self::encode(generation, Phase::Owned, 0), Ordering::Release);
@@ -279,6 +284,19 @@ impl Connection {
     pub fn note_outcome(&self, outcome: &Outcome) {
         self.holds_locks.store(u32::from(outcome.holds_locks), Ordering::Relaxed);
         self.is_plain.store(u32::from(outcome.is_plain), Ordering::Relaxed);
+        self.wishes.store(outcome.wishes.pack(), Ordering::Relaxed);
+        if !outcome.holds_locks {
+            self.tickets_left.store(outcome.wishes.tickets, Ordering::Relaxed);
+        }
+    }
+
+    /// The queue for its next statement. Only for the owner, once for each statement.
+    pub(crate) fn choose_queue(&self) -> Priority {
+        let wishes = PriorityWishes::unpack(self.wishes.load(Ordering::Relaxed));
+        let tickets = self.tickets_left.load(Ordering::Relaxed);
+        let (priority, left) = wishes.queue(self.holds_locks(), tickets);
+        self.tickets_left.store(left, Ordering::Relaxed);
+        priority
     }
 
     /// When its idle time ends, if it is idle now.

@@ -4,7 +4,7 @@
 use super::guard::{or_abort, or_recover};
 use super::host_table::{HostTable, ThreadStart};
 use super::types::*;
-use crate::config::{Settings, status, vars};
+use crate::config::{Refusal, Settings, Values, rules, status, vars};
 use crate::conn::Token;
 use crate::driver;
 use crate::host::{Channel, Host, LogLevel, RejectReason};
@@ -34,16 +34,17 @@ pub extern "C" fn rtp_abi_version() -> u32 {
 }
 
 /// Stores in `value` the default of a system variable on this machine (container limits and CPU
-/// affinity are respected).
+/// affinity are respected) with `groups` thread groups.
 ///
 /// # Safety
 /// `value` is null or points to a writable `uint64_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rtp_variable_default(variable: u32, value: *mut u64) -> u32 {
+pub unsafe extern "C" fn rtp_variable_default(variable: u32, groups: u64, value: *mut u64) -> u32 {
     or_recover(RTP_INTERNAL, || {
         // SAFETY: guaranteed by the caller.
         let Some(value) = (unsafe { value.as_mut() }) else { return RTP_NULL_ARGUMENT };
-        match vars::default_value(variable, u64::from(Settings::machine_vcpus())) {
+        let vcpus = u64::from(Settings::machine_vcpus());
+        match rules::default_value(variable, vcpus, groups) {
             Some(default) => {
                 *value = default;
                 RTP_OK
@@ -51,6 +52,48 @@ pub unsafe extern "C" fn rtp_variable_default(variable: u32, value: *mut u64) ->
             None => RTP_OUT_OF_RANGE,
         }
     })
+}
+
+/// Corrects the start values of all system variables where they don't fit together, and stores in
+/// `corrections` the `RTP_CORRECTION_*` flags of what the error log should say.
+///
+/// # Safety
+/// `values` is null or points to `count` writable values; `corrections` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rtp_variables_correct(
+    values: *mut u64,
+    count: usize,
+    corrections: *mut u32,
+) -> u32 {
+    or_recover(RTP_INTERNAL, || {
+        // SAFETY: guaranteed by the caller.
+        let Some(corrections) = (unsafe { corrections.as_mut() }) else {
+            return RTP_NULL_ARGUMENT;
+        };
+        if values.is_null() {
+            return RTP_NULL_ARGUMENT;
+        }
+        if count != vars::VARIABLES.len() {
+            return RTP_ABI_MISMATCH;
+        }
+        // SAFETY: `count` values, guaranteed by the caller and as many as `Values` has.
+        let done = rules::correct(unsafe { &mut *values.cast::<Values>() });
+        *corrections = [
+            (done.one_query_thread, RTP_CORRECTION_ONE_QUERY_THREAD),
+            (done.query_threads_lowered, RTP_CORRECTION_QUERY_THREADS),
+            (done.listeners_off, RTP_CORRECTION_LISTENERS),
+            (done.report_interval_replaced, RTP_CORRECTION_REPORT_INTERVAL),
+        ]
+        .iter()
+        .fold(0, |flags, (is_done, flag)| if *is_done { flags | flag } else { flags });
+        RTP_OK
+    })
+}
+
+/// The share of one thread group in a `thread_pool_max_transactions_limit`, for messages.
+#[unsafe(no_mangle)]
+pub extern "C" fn rtp_transactions_per_group(limit: u64, groups: u64) -> u64 {
+    rules::transactions_per_group(limit, groups)
 }
 
 /// Makes a pool. `host` is copied; `variables` holds the `count` values of all system variables in
@@ -85,7 +128,7 @@ pub unsafe extern "C" fn rtp_pool_create(
         let values = unsafe { std::slice::from_raw_parts(variables, count) };
         for (index, value) in values.iter().enumerate() {
             if let Err(error) = settings.set(index as u32, *value) {
-                host.log(LogLevel::Error, &error.message);
+                host.log(LogLevel::Error, &error.to_string());
                 return RTP_OUT_OF_RANGE;
             }
         }
@@ -168,7 +211,36 @@ pub unsafe extern "C" fn rtp_pool_kill(pool: *mut rtp_pool, token: u64) {
     });
 }
 
-/// Gives a system variable a new value.
+fn refusal_code(refusal: Refusal) -> u32 {
+    match refusal {
+        Refusal::NoSuchVariable(_) | Refusal::OutOfRange(..) => RTP_OUT_OF_RANGE,
+        Refusal::TooManyQueryThreads { .. } => RTP_TOO_MANY_QUERY_THREADS,
+        Refusal::ListenersNeedLimit => RTP_LISTENERS_NEED_LIMIT,
+    }
+}
+
+/// Whether [`rtp_pool_set_variable`] would accept the value; without a pool only the range is checked.
+///
+/// # Safety
+/// `pool` is null or a live pool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rtp_pool_check_variable(
+    pool: *mut rtp_pool,
+    variable: u32,
+    value: u64,
+) -> u32 {
+    or_recover(RTP_INTERNAL, || {
+        // SAFETY: guaranteed by the caller.
+        let checked = match unsafe { borrow(pool) } {
+            Some(handle) => handle.pool.settings.check_change(variable, value),
+            None => rules::check_range(variable, value),
+        };
+        checked.map_or_else(refusal_code, |()| RTP_OK)
+    })
+}
+
+/// Gives a system variable a new value. The result says why that was refused:
+/// [`RTP_OUT_OF_RANGE`], [`RTP_TOO_MANY_QUERY_THREADS`] or [`RTP_LISTENERS_NEED_LIMIT`].
 ///
 /// # Safety
 /// `pool` is null or a live pool.
@@ -181,10 +253,7 @@ pub unsafe extern "C" fn rtp_pool_set_variable(
     or_recover(RTP_INTERNAL, || {
         // SAFETY: guaranteed by the caller.
         let Some(handle) = (unsafe { borrow(pool) }) else { return RTP_NULL_ARGUMENT };
-        match handle.pool.set_variable(variable, value) {
-            Ok(()) => RTP_OK,
-            Err(_) => RTP_OUT_OF_RANGE,
-        }
+        handle.pool.set_variable(variable, value).map_or_else(refusal_code, |()| RTP_OK)
     })
 }
 

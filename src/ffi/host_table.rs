@@ -1,7 +1,7 @@
 //! [`Host`] on top of the shim's function table.
 
 use super::types::*;
-use crate::conn::Token;
+use crate::conn::{HighPrioMode, PriorityWishes, SessionPriority, Token};
 use crate::host::{
     Armed, Channel, CloseReason, Host, LogLevel, Opened, Outcome, RejectReason, Role, Session,
     Thread, ThreadBody,
@@ -60,6 +60,12 @@ fn outcome(raw: rtp_outcome) -> Outcome {
         holds_locks: raw.flags & RTP_OUTCOME_HOLDS_LOCKS != 0,
         is_plain: raw.flags & RTP_OUTCOME_PLAIN != 0,
         wait_timeout: Micros::from_secs(u64::from(raw.wait_timeout_s)),
+        wishes: PriorityWishes {
+            priority: SessionPriority::from_number(raw.priority),
+            is_high_priority: raw.flags & RTP_OUTCOME_HIGH_PRIORITY != 0,
+            mode: HighPrioMode::from_number(raw.high_prio_mode),
+            tickets: raw.high_prio_tickets,
+        },
     }
 }
 

@@ -27,6 +27,10 @@ pub const RTP_NO_RESOURCE: u32 = 1004;
 pub const RTP_KILLED: u32 = 1005;
 /// Login failed; everything the login had acquired is released and counted.
 pub const RTP_LOGIN_FAILED: u32 = 1006;
+/// A group would have fewer transactions than idle workers; nothing was changed.
+pub const RTP_TOO_MANY_QUERY_THREADS: u32 = 1008;
+/// `thread_pool_dedicated_listeners` needs a limit of transactions; nothing was changed.
+pub const RTP_LISTENERS_NEED_LIMIT: u32 = 1009;
 /// A defect in the core was caught at the boundary (a panic); it is in the error log.
 pub const RTP_INTERNAL: u32 = 1007;
 
@@ -46,6 +50,8 @@ pub const RTP_OUTCOME_BUFFERED: u32 = 2;
 pub const RTP_OUTCOME_HOLDS_LOCKS: u32 = 4;
 /// Outcome flag: commands can be read off the socket, since it is neither encrypted nor compressed.
 pub const RTP_OUTCOME_PLAIN: u32 = 8;
+/// Outcome flag: the session's `thread_pool_high_priority_connection` is 1.
+pub const RTP_OUTCOME_HIGH_PRIORITY: u32 = 16;
 
 /// Why a session is closed: it ended by itself, or was killed.
 pub const RTP_CLOSE_ENDED: u32 = 0;
@@ -72,6 +78,17 @@ pub const RTP_LOG_ERROR: u32 = 0;
 pub const RTP_LOG_WARNING: u32 = 1;
 /// See [`RTP_LOG_ERROR`].
 pub const RTP_LOG_INFORMATION: u32 = 2;
+
+/// Correction of start values: `thread_pool_query_threads_per_group` was given as 1 although
+/// `thread_pool_algorithm` is 1. Nothing was changed.
+pub const RTP_CORRECTION_ONE_QUERY_THREAD: u32 = 1;
+/// Correction of start values: `thread_pool_query_threads_per_group` was lowered.
+pub const RTP_CORRECTION_QUERY_THREADS: u32 = 2;
+/// Correction of start values: `thread_pool_dedicated_listeners` was switched off.
+pub const RTP_CORRECTION_LISTENERS: u32 = 4;
+/// Correction of start values: `thread_pool_connection_report_interval` was replaced by its
+/// default.
+pub const RTP_CORRECTION_REPORT_INTERVAL: u32 = 8;
 
 /// A session after login (the server's THD). Opaque.
 #[repr(C)]
@@ -105,6 +122,12 @@ pub struct rtp_outcome {
     pub flags: u32,
     /// The session's present `wait_timeout`, in seconds.
     pub wait_timeout_s: u32,
+    /// The number of its `thread_pool_priority`.
+    pub priority: u32,
+    /// The number of its `thread_pool_high_prio_mode`.
+    pub high_prio_mode: u32,
+    /// Its `thread_pool_high_prio_tickets`.
+    pub high_prio_tickets: u32,
 }
 
 /// A session that has just logged in.

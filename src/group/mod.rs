@@ -2,7 +2,7 @@
 
 mod state;
 
-pub use state::{GroupState, Priority};
+pub use state::GroupState;
 
 use crate::poll::Poller;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};

@@ -1,17 +1,8 @@
 //! What a group's lock protects: plain values and no I/O.
 
-use crate::conn::Token;
+use crate::conn::{Priority, Token};
 use crate::time::{Micros, Moment};
 use std::collections::VecDeque;
-
-/// Which queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
-    /// Sessions that hold locks, since finishing them frees others, and cheap commands.
-    High,
-    /// Everything else.
-    Low,
-}
 
 /// Kick-ups of one group follow each other at this distance when there are many.
 const KICK_UP_INTERVAL: Micros = Micros::from_millis(10);

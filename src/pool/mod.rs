@@ -7,9 +7,9 @@ pub use lifecycle::{StartError, SystemPlatform};
 pub use threads::{ThreadId, Threads};
 
 use crate::admission::{Credit, Credits};
-use crate::config::{OutOfRange, Settings, vars};
-use crate::conn::{Connection, Marks, Owned, Slab, Token, command};
-use crate::group::{Group, GroupId, GroupState, Priority};
+use crate::config::{Refusal, Settings, vars};
+use crate::conn::{Connection, Marks, Owned, Priority, Slab, Token, command};
+use crate::group::{Group, GroupId, GroupState};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
 use crate::poll::Poller;
@@ -144,9 +144,11 @@ impl Pool {
     }
 
     /// Changes a system variable and puts it into force.
-    pub fn set_variable(&self, index: u32, value: u64) -> Result<(), OutOfRange> {
+    pub fn set_variable(&self, index: u32, value: u64) -> Result<(), Refusal> {
+        self.settings.check_change(index, value)?;
         self.settings.set(index, value)?;
-        if index == vars::RTP_VARIABLE_CONCURRENCY_LIMIT {
+        if matches!(index, vars::RTP_VARIABLE_CONCURRENCY_LIMIT | vars::RTP_VARIABLE_OVERSUBSCRIBE)
+        {
             self.credits.set_limit(self.settings.concurrency_limit());
             self.credits_freed(0);
         }
@@ -163,8 +165,10 @@ impl Pool {
     /// Like `enqueue`, for a caller that dispatches itself.
     pub(crate) fn enqueue_quietly(&self, group: &Group, owned: Owned, now: Moment) {
         let connection = self.connections.get(owned.token()).expect("owned connections have slots");
-        let is_urgent = connection.holds_locks() || self.has_cheap_command(group, connection);
-        let priority = if is_urgent { Priority::High } else { Priority::Low };
+        let mut priority = connection.choose_queue();
+        if priority == Priority::Low && self.has_cheap_command(group, connection) {
+            priority = Priority::High;
+        }
         let (token, marks) = connection.hand_to_queue(owned);
         self.push(group, token, priority, now);
         if marks.killed {

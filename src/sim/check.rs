@@ -83,7 +83,7 @@ impl Simulation {
     }
 
     fn workers(&self) -> u32 {
-        let groups = self.pool.groups().iter();
+        let groups = self.pool.ordinary_groups().iter();
         groups.map(|g| g.counters.workers.load(Ordering::SeqCst)).sum()
     }
 

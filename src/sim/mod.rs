@@ -92,10 +92,11 @@ impl Simulation {
     pub fn new(seed: u64, workload: &Workload) -> Self {
         let kernel = Kernel::new();
         let server = Arc::new(Server::new(kernel.clone()));
-        let settings = Settings::defaults(2).with_max_workers(workload.max_workers);
+        let settings = Settings::defaults(2);
         for (variable, value) in [
             (vars::RTP_VARIABLE_SIZE, workload.groups),
             (vars::RTP_VARIABLE_CONCURRENCY_LIMIT, workload.limit),
+            (vars::RTP_VARIABLE_MAX_THREADS, workload.max_workers),
         ] {
             settings.set(variable, u64::from(value)).expect("workloads are in range");
         }

@@ -158,6 +158,7 @@ impl Server {
             holds_locks: !session.locks.is_empty(),
             is_plain: true,
             wait_timeout: session.wait_timeout,
+            ..Outcome::default()
         })
     }
 

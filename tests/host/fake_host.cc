@@ -124,7 +124,10 @@ bool read_line(int fd, std::string *line) {
 
 void session_step(void *, rtp_session *session, rtp_outcome *outcome) {
   Connection *connection = connection_of(session);
-  *outcome = {RTP_OUTCOME_CLOSE, connection->wait_timeout_s};
+  *outcome = {};
+  outcome->flags = RTP_OUTCOME_CLOSE;
+  outcome->wait_timeout_s = connection->wait_timeout_s;
+  outcome->high_prio_tickets = UINT32_MAX;
   {
     const std::lock_guard guard(connection->lock);
     CHECK(connection->attached);
@@ -208,7 +211,8 @@ class Server {
 
   static uint64_t default_of(uint32_t variable) {
     uint64_t value = 0;
-    CHECK(rtp_variable_default(variable, &value) == RTP_OK);
+    constexpr uint64_t groups = 2;
+    CHECK(rtp_variable_default(variable, groups, &value) == RTP_OK);
     return value;
   }
 
@@ -267,7 +271,7 @@ void wait_for_end(const Connection &connection) {
 void rejects_bad_partners() {
   rtp_pool *pool = nullptr;
   std::vector<uint64_t> values;
-#define RTP_VARIABLE(index, name, type, mutability, def, ...) values.push_back(def);
+#define RTP_VARIABLE(index, name, kind, access, deprecated, def, ...) values.push_back(def);
 #include "rtp_vars.inc"
 #undef RTP_VARIABLE
   CHECK(rtp_pool_create(nullptr, values.data(), values.size(), &pool) == RTP_NULL_ARGUMENT);
@@ -371,6 +375,30 @@ void variables_are_checked() {
   CHECK(rtp_pool_set_variable(server.pool, RTP_VARIABLE_STALL_LIMIT, 3) == RTP_OUT_OF_RANGE);
   CHECK(rtp_pool_set_variable(server.pool, 1000, 3) == RTP_OUT_OF_RANGE);
   CHECK(rtp_pool_set_variable(nullptr, RTP_VARIABLE_STALL_LIMIT, 100) == RTP_NULL_ARGUMENT);
+  CHECK(rtp_pool_check_variable(server.pool, RTP_VARIABLE_STALL_LIMIT, 3) == RTP_OUT_OF_RANGE);
+  CHECK(rtp_pool_check_variable(nullptr, RTP_VARIABLE_STALL_LIMIT, 3) == RTP_OUT_OF_RANGE);
+  CHECK(rtp_pool_set_variable(server.pool, RTP_VARIABLE_QUERY_THREADS_PER_GROUP, 4096) ==
+        RTP_TOO_MANY_QUERY_THREADS);
+}
+
+void start_values_are_corrected() {
+  std::vector<uint64_t> values;
+#define RTP_VARIABLE(index, name, kind, access, deprecated, def, ...) values.push_back(def);
+#include "rtp_vars.inc"
+#undef RTP_VARIABLE
+  values[RTP_VARIABLE_SIZE] = 2;
+  values[RTP_VARIABLE_QUERY_THREADS_PER_GROUP] = 8;
+  values[RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT] = 4;
+  values[RTP_VARIABLE_CONNECTION_REPORT_INTERVAL] = 59;
+  uint32_t corrections = 0;
+  CHECK(rtp_variables_correct(nullptr, values.size(), &corrections) == RTP_NULL_ARGUMENT);
+  CHECK(rtp_variables_correct(values.data(), values.size(), nullptr) == RTP_NULL_ARGUMENT);
+  CHECK(rtp_variables_correct(values.data(), 1, &corrections) == RTP_ABI_MISMATCH);
+  CHECK(rtp_variables_correct(values.data(), values.size(), &corrections) == RTP_OK);
+  CHECK(corrections == (RTP_CORRECTION_QUERY_THREADS | RTP_CORRECTION_REPORT_INTERVAL));
+  CHECK(values[RTP_VARIABLE_QUERY_THREADS_PER_GROUP] == 2);
+  CHECK(values[RTP_VARIABLE_QUERY_THREADS_PER_GROUP] ==
+        rtp_transactions_per_group(values[RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT], 2));
 }
 
 // At the end of a pool some clients are idle, one is in a transaction, and one hasn't logged in.
@@ -399,6 +427,7 @@ int main() {
       TEST(killed_sessions_end_once),
       TEST(idle_session_times_out),
       TEST(variables_are_checked),
+      TEST(start_values_are_corrected),
       TEST(shutdown_closes_what_is_open),
 #undef TEST
   };

@@ -107,6 +107,7 @@ impl FakeHost {
             holds_locks: session.holds_locks.load(Ordering::Relaxed),
             is_plain: false,
             wait_timeout: Micros::from_millis(self.wait_timeout_ms.load(Ordering::Relaxed)),
+            ..Outcome::default()
         }
     }
 

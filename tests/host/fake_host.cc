@@ -81,6 +81,14 @@ void thread_join(void *, rtp_thread *thread) {
   delete thread;
 }
 
+rtp_outcome outcome_of(const Connection &connection, uint32_t flags) {
+  rtp_outcome outcome{};
+  outcome.flags = flags;
+  outcome.wait_timeout_s = connection.wait_timeout_s;
+  outcome.high_prio_tickets = UINT32_MAX;
+  return outcome;
+}
+
 uint32_t session_open(void *, rtp_channel *channel, rtp_opened *opened) {
   Connection *connection = connection_of(channel);
   CHECK(connection->phase == Connection::Phase::channel);
@@ -91,10 +99,8 @@ uint32_t session_open(void *, rtp_channel *channel, rtp_opened *opened) {
     return RTP_LOGIN_FAILED;
   }
   connection->phase = Connection::Phase::open;
-  *opened = {reinterpret_cast<rtp_session *>(connection),
-             connection->fd,
-             0,
-             {0, connection->wait_timeout_s}};
+  *opened = {reinterpret_cast<rtp_session *>(connection), connection->fd, 0,
+             outcome_of(*connection, 0)};
   CHECK(send(connection->fd, "hello\n", 6, MSG_NOSIGNAL) == 6);
   return RTP_OK;
 }
@@ -124,10 +130,7 @@ bool read_line(int fd, std::string *line) {
 
 void session_step(void *, rtp_session *session, rtp_outcome *outcome) {
   Connection *connection = connection_of(session);
-  *outcome = {};
-  outcome->flags = RTP_OUTCOME_CLOSE;
-  outcome->wait_timeout_s = connection->wait_timeout_s;
-  outcome->high_prio_tickets = UINT32_MAX;
+  *outcome = outcome_of(*connection, RTP_OUTCOME_CLOSE);
   {
     const std::lock_guard guard(connection->lock);
     CHECK(connection->attached);

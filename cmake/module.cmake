@@ -5,8 +5,10 @@ set(rtp_shim
   cpp_shim/host.cc
   cpp_shim/log.cc
   cpp_shim/plugin.cc
+  cpp_shim/schema_tables.cc
   cpp_shim/session.cc
   cpp_shim/status.cc
+  cpp_shim/tables.cc
   cpp_shim/threads.cc
   cpp_shim/variables.cc)
 

@@ -8,6 +8,7 @@
 #include <mysql/components/my_service.h>
 #include <mysql/components/services/dynamic_privilege.h>
 #include <mysql/components/services/log_builtins.h>
+#include <mysql/components/services/pfs_plugin_table_service.h>
 #include <mysql/components/services/system_variable_source.h>
 #include <mysql/plugin.h>
 #include <mysql/psi/mysql_socket.h>

@@ -32,19 +32,13 @@ void log(void *, uint32_t level, const char *text, size_t length) noexcept {
 }  // namespace
 
 const rtp_host host = {
-    RTP_ABI_VERSION,
-    sizeof(rtp_host),
-    nullptr,
-    thread_spawn,
-    thread_join,
-    session_open,
-    session_attach,
-    session_detach,
-    session_step,
-    session_arm,
-    session_close,
-    session_reject,
-    log,
+    RTP_ABI_VERSION, sizeof(rtp_host),
+    nullptr,         thread_spawn,
+    thread_join,     thread_id,
+    session_open,    session_attach,
+    session_detach,  session_step,
+    session_arm,     session_close,
+    session_reject,  log,
 };
 
 }  // namespace rtp

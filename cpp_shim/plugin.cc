@@ -10,6 +10,7 @@
 #include "log.h"
 #include "rtp.h"
 #include "status.h"
+#include "tables.h"
 #include "threads.h"
 #include "variables.h"
 
@@ -101,6 +102,7 @@ bool take_connections() {
 }
 
 int deinit(void *) {
+  remove_tables(reg_srv);
   remove_hooks();
   // After a failed start the hooks didn't end the pool.
   set_active_pool(nullptr);
@@ -122,6 +124,12 @@ int init(void *) {
     register_thread_keys();
     settle_variables();
     if (start_pool() && take_connections()) {
+      if (!add_tables(reg_srv)) {
+        LogPluginErrMsg(
+            WARNING_LEVEL, ER_LOG_PRINTF_MSG,
+            "The performance schema doesn't take the thread pool's tables (tp_...); the "
+            "pool works without them");
+      }
       LogPluginErr(SYSTEM_LEVEL, ER_THREAD_POOL_PLUGIN_STARTED, describe_variables().c_str());
       return 0;
     }
@@ -131,17 +139,20 @@ int init(void *) {
 }
 
 st_mysql_daemon interface = {MYSQL_DAEMON_INTERFACE_VERSION};
+st_mysql_information_schema schema_interface = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
 
 }  // namespace
 
 }  // namespace rtp
+
+#define author "thread_pool_rs authors"
 
 // clang-format off
 mysql_declare_plugin(thread_pool){
     MYSQL_DAEMON_PLUGIN,
     &rtp::interface,
     "thread_pool",
-    "thread_pool_rs authors",
+    author,
     "Runs the statements of all connections on a bounded number of threads",
     PLUGIN_LICENSE_GPL,
     rtp::init,
@@ -152,5 +163,24 @@ mysql_declare_plugin(thread_pool){
     rtp::system_variables,
     nullptr,
     PLUGIN_OPT_NO_INSTALL | PLUGIN_OPT_NO_UNINSTALL,
-} mysql_declare_plugin_end;
+}
+#define RTP_SCHEMA_TABLE(table, name, columns)               \
+  , {                                                        \
+      MYSQL_INFORMATION_SCHEMA_PLUGIN,                       \
+      &rtp::schema_interface,                                \
+      #name,                                                 \
+      author,                                                \
+      "Deprecated; use the table of the performance schema", \
+      PLUGIN_LICENSE_GPL,                                    \
+      rtp::init_schema_table<table>,                         \
+      nullptr,                                               \
+      nullptr,                                               \
+      0x0100,                                                \
+      nullptr,                                               \
+      nullptr,                                               \
+      nullptr,                                               \
+      0,                                                     \
+  }
+#include "rtp_tables.inc"
+mysql_declare_plugin_end;
 // clang-format on

@@ -120,6 +120,11 @@ bool is_pool_admin(THD *thd) {
          thd->security_context()->has_global_grant(STRING_WITH_LEN("TP_CONNECTION_ADMIN")).first;
 }
 
+uint32_t kind_of(THD *thd, bool came_by_admin_port) {
+  if (came_by_admin_port) return RTP_CONNECTION_ADMIN_PORT;
+  return is_pool_admin(thd) ? RTP_CONNECTION_ADMIN_PRIVILEGE : RTP_CONNECTION_USER;
+}
+
 // ---------------------------------------------------------------------------------------------
 // End
 
@@ -212,7 +217,8 @@ uint32_t session_open(void *, rtp_channel *handle, rtp_opened *opened) noexcept 
   // A session that joins the process list after the shutdown's round of kills isn't killed.
   const bool ended = connection_events_loop_aborted();
   *opened = {reinterpret_cast<rtp_session *>(thd), thd_get_fd(thd),
-             came_by_admin_port || is_pool_admin(thd), outcome_of(thd, ended)};
+             static_cast<uint32_t>(thd_get_thread_id(thd)), kind_of(thd, came_by_admin_port),
+             outcome_of(thd, ended)};
   thd_set_net_read_write(thd, 1);
   detach(thd);
   return RTP_OK;

@@ -99,4 +99,6 @@ void thread_join(void *, rtp_thread *thread) noexcept {
   delete thread;
 }
 
+uint64_t thread_id(void *) noexcept { return PSI_THREAD_CALL(get_current_thread_internal_id)(); }
+
 }  // namespace rtp

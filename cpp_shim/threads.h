@@ -24,6 +24,7 @@ const char *stack_base(const char *local) noexcept;
 // Members of rtp_host.
 uint32_t thread_spawn(void *context, uint32_t role, void *start, rtp_thread **thread) noexcept;
 void thread_join(void *context, rtp_thread *thread) noexcept;
+uint64_t thread_id(void *context) noexcept;
 
 }  // namespace rtp
 

@@ -16,6 +16,8 @@ typedef struct rtp_channel rtp_channel;
 typedef struct rtp_thread rtp_thread;
 /* Opaque: the pool. */
 typedef struct rtp_pool rtp_pool;
+/* Opaque: a copy of a table's rows. */
+typedef struct rtp_snapshot rtp_snapshot;
 
 // Index of `thread_pool_size` in [`VARIABLES`].
 #define RTP_VARIABLE_SIZE 0
@@ -138,14 +140,23 @@ typedef struct rtp_pool rtp_pool;
 // Why a channel is rejected before login: no memory, descriptor or thread for it.
 #define RTP_REJECT_NO_RESOURCE 1
 
-// Wait for a page read (`THD_WAIT_DISKIO`, include/mysql/service_thd_wait.h).
-#define RTP_WAIT_DISKIO 2
+// How a connection came in: by the ordinary port, with an ordinary account.
+#define RTP_CONNECTION_USER 0
 
-// Wait for the redo log to be flushed (`THD_WAIT_GROUP_COMMIT`).
-#define RTP_WAIT_GROUP_COMMIT 9
+// How a connection came in: by the admin port.
+#define RTP_CONNECTION_ADMIN_PORT 1
 
-// Wait for a file to be synced (`THD_WAIT_SYNC`).
-#define RTP_WAIT_SYNC 10
+// How a connection came in: with an account that has the privilege TP_CONNECTION_ADMIN.
+#define RTP_CONNECTION_ADMIN_PRIVILEGE 2
+
+// Kind of a cell: NULL.
+#define RTP_CELL_NULL 0
+
+// Kind of a cell: a number.
+#define RTP_CELL_NUMBER 1
+
+// Kind of a cell: a text.
+#define RTP_CELL_TEXT 2
 
 // Severity of a log line, as the server's error log has it.
 #define RTP_LOG_ERROR 0
@@ -190,8 +201,10 @@ typedef struct rtp_opened {
   rtp_session *session;
   // Its socket. Valid until the session is killed or closed.
   int32_t fd;
-  // 1 when it belongs to the admin lane (admin port or privilege), else 0.
-  uint32_t is_admin;
+  // The server's name of the connection (`CONNECTION_ID()`).
+  uint32_t id;
+  // How it came in: `RTP_CONNECTION_*`.
+  uint32_t kind;
   // What it looks like now.
   struct rtp_outcome outcome;
 } rtp_opened;
@@ -215,6 +228,9 @@ typedef struct rtp_host {
   uint32_t (*thread_spawn)(void *context, uint32_t role, void *start, rtp_thread **thread);
   // Waits for the end of a thread and frees it (consumes `thread`).
   void (*thread_join)(void *context, rtp_thread *thread);
+  // What performance_schema.threads calls the calling thread, or 0 when it has no name there.
+  // Called by each new thread before it does anything else.
+  uint64_t (*thread_id)(void *context);
   // Logs a client in (consumes `channel`). Blocks up to the server's `connect_timeout` and
   // longer in authentication plugins. On [`RTP_OK`] `opened` is filled and the session is
   // detached; else [`RTP_LOGIN_FAILED`] and nothing is left.
@@ -244,6 +260,16 @@ typedef struct rtp_host {
   // Writes `length` bytes of UTF-8 `text` to the error log with severity `RTP_LOG_*`.
   void (*log)(void *context, uint32_t level, const char *text, size_t length);
 } rtp_host;
+
+// One value of a table.
+typedef struct rtp_cell {
+  // `RTP_CELL_*`.
+  uint32_t kind;
+  // The number; the length in bytes of a text.
+  uint64_t number;
+  // The text (UTF-8, not terminated); lives as long as its snapshot. Null for other kinds.
+  const char *text;
+} rtp_cell;
 
 #ifdef __cplusplus
 extern "C" {
@@ -322,6 +348,12 @@ uint32_t rtp_pool_set_variable(rtp_pool *pool, uint32_t variable, uint64_t value
 // `pool` is null or a live pool; `value` is null or points to a writable `uint64_t`.
 uint32_t rtp_pool_status(rtp_pool *pool, uint32_t variable, uint64_t *value);
 
+// Somebody has used a deprecated table of the information schema.
+//
+// # Safety
+// `pool` is null or a live pool.
+void rtp_pool_note_deprecated_table(rtp_pool *pool);
+
 // Stops all threads of the pool and waits for their end. Channels still waiting are rejected,
 // sessions still open are closed. Idempotent; also legal for a pool that was never started.
 //
@@ -348,6 +380,47 @@ void rtp_wait_begin(uint32_t kind);
 
 // Ends the innermost `rtp_wait_begin` of the calling thread.
 void rtp_wait_end(void);
+
+// Makes a copy of a table's rows (`table` is its index in `rtp_tables.inc`); the caller closes it.
+// Takes each lock of the pool for a few instructions only, one after the other.
+//
+// # Safety
+// `pool` is null or a live pool; `snapshot` is writable.
+uint32_t rtp_table_open(rtp_pool *pool, uint32_t table, rtp_snapshot **snapshot);
+
+// Number of rows; 0 for null.
+//
+// # Safety
+// `snapshot` is null or open.
+size_t rtp_table_rows(const rtp_snapshot *snapshot);
+
+// What names row `row` also in later snapshots of the same table, as long as what it describes
+// exists. 0 if there is no such row.
+//
+// # Safety
+// `snapshot` is null or open.
+uint64_t rtp_table_row_id(const rtp_snapshot *snapshot, size_t row);
+
+// Stores in `row` which row has the name `id`; [`RTP_OUT_OF_RANGE`] if none has.
+//
+// # Safety
+// `snapshot` is null or open; `row` is null or writable.
+uint32_t rtp_table_find(const rtp_snapshot *snapshot, uint64_t id, size_t *row);
+
+// Stores in `cell` the value of a column (by its index in `rtp_tables.inc`).
+//
+// # Safety
+// `snapshot` is null or open; `cell` is null or writable.
+uint32_t rtp_table_cell(const rtp_snapshot *snapshot,
+                        size_t row,
+                        size_t column,
+                        struct rtp_cell *cell);
+
+// Frees a snapshot (consumes it; null is allowed).
+//
+// # Safety
+// `snapshot` is null or open; nobody uses it or its texts afterwards.
+void rtp_table_close(rtp_snapshot *snapshot);
 
 #ifdef __cplusplus
 }  // extern "C"

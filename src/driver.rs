@@ -4,6 +4,7 @@ use crate::conn::{Connection, Owned, Token};
 use crate::host::{Armed, CloseReason, LogLevel};
 use crate::poll::{self, Events, Poller};
 use crate::pool::{Pool, ThreadId};
+use crate::stats::{ThreadEntry, WaitKind};
 use crate::sync::Park;
 use crate::time::Micros;
 use crate::worker::{self, Worker, WorkerShared};
@@ -37,10 +38,9 @@ fn with_current(f: impl FnOnce(&Pool, &WorkerShared)) {
     }
 }
 
-/// The calling thread begins a reported wait, `is_io` for input or output. Nothing happens on
-/// threads that aren't workers.
-pub fn wait_begin(is_io: bool) {
-    with_current(|pool, worker| pool.wait_begin(worker, is_io));
+/// The calling thread begins a reported wait. Nothing happens on threads that aren't workers.
+pub fn wait_begin(kind: WaitKind) {
+    with_current(|pool, worker| pool.wait_begin(worker, kind));
 }
 
 /// The calling thread's reported wait ends.
@@ -49,8 +49,14 @@ pub fn wait_end() {
 }
 
 /// Body of a worker thread.
-pub(crate) fn run_worker(pool: &Arc<Pool>, id: ThreadId, shared: &Arc<WorkerShared>) {
+pub(crate) fn run_worker(
+    pool: &Arc<Pool>,
+    id: ThreadId,
+    shared: &Arc<WorkerShared>,
+    entry: ThreadEntry,
+) {
     shared.watched.set_probe(pool.platform.probe());
+    shared.stats.set_server_id(pool.host.thread_id());
     pool.threads.add_worker(Arc::clone(shared));
     CURRENT.set(Current { pool: Arc::as_ptr(pool), worker: Arc::as_ptr(shared) });
     let mut worker = Worker::new(Arc::clone(pool), Arc::clone(shared));
@@ -87,6 +93,7 @@ pub(crate) fn run_worker(pool: &Arc<Pool>, id: ThreadId, shared: &Arc<WorkerShar
     }
     CURRENT.set(Current { pool: ptr::null(), worker: ptr::null() });
     pool.threads.remove_worker(shared);
+    drop(entry);
     pool.threads.finish(id);
     pool.warden.kick();
 }
@@ -178,6 +185,7 @@ pub(crate) fn close(pool: &Pool, owned: Owned, reason: CloseReason) {
     let group = pool.group(connection.group());
     let session = pool.connections.close(owned);
     group.counters.connections.fetch_sub(1, crate::sync::Ordering::SeqCst);
+    group.stats.connection_closes();
     pool.host.session_close(session, reason);
 }
 
@@ -197,9 +205,14 @@ fn poll_for_events(
 }
 
 /// Body of a login thread.
-pub(crate) fn run_login(pool: &Arc<Pool>, id: ThreadId, parker: Arc<dyn Park>) {
-    let mut login = login::Login::new(Arc::clone(pool), parker);
+pub(crate) fn run_login(
+    pool: &Arc<Pool>,
+    id: ThreadId,
+    mut login: login::Login,
+    entry: ThreadEntry,
+) {
     login.set_probe();
+    login.stats().set_server_id(pool.host.thread_id());
     let mut done = login::Done::Started;
     loop {
         done = match login.step(pool.clock.now(), done) {
@@ -232,6 +245,7 @@ pub(crate) fn run_login(pool: &Arc<Pool>, id: ThreadId, parker: Arc<dyn Park>) {
             login::Want::Exit => break,
         };
     }
+    drop(entry);
     pool.threads.finish(id);
     pool.warden.kick();
 }

@@ -66,6 +66,35 @@ pub struct Outcome {
     pub wishes: PriorityWishes,
 }
 
+/// How a connection came in, which decides about its group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ConnectionKind {
+    /// By the ordinary port, with an ordinary account.
+    #[default]
+    User = crate::ffi::types::RTP_CONNECTION_USER,
+    /// By the admin port.
+    AdminPort = crate::ffi::types::RTP_CONNECTION_ADMIN_PORT,
+    /// With an account that has the privilege TP_CONNECTION_ADMIN.
+    AdminPrivilege = crate::ffi::types::RTP_CONNECTION_ADMIN_PRIVILEGE,
+}
+
+impl ConnectionKind {
+    /// From the number that crosses the boundary; unknown ones are users.
+    pub fn from_raw(raw: u32) -> Self {
+        match raw {
+            crate::ffi::types::RTP_CONNECTION_ADMIN_PORT => Self::AdminPort,
+            crate::ffi::types::RTP_CONNECTION_ADMIN_PRIVILEGE => Self::AdminPrivilege,
+            _ => Self::User,
+        }
+    }
+
+    /// True if it belongs to the admin group.
+    pub fn is_admin(self) -> bool {
+        self != Self::User
+    }
+}
+
 /// A session that has just logged in.
 #[derive(Debug)]
 pub struct Opened {
@@ -73,8 +102,10 @@ pub struct Opened {
     pub session: Session,
     /// Its socket.
     pub fd: i32,
-    /// It belongs to the admin lane.
-    pub is_admin: bool,
+    /// The server's name of the connection (`CONNECTION_ID()`).
+    pub id: u32,
+    /// How it came in.
+    pub kind: ConnectionKind,
     /// What it looks like.
     pub outcome: Outcome,
 }
@@ -135,6 +166,10 @@ pub trait Host: Send + Sync {
 
     /// Waits for the end of a thread.
     fn thread_join(&self, thread: Thread);
+
+    /// What the server's tables call the calling thread (performance_schema.threads.THREAD_ID), if
+    /// it has a name there. Called by each new thread once.
+    fn thread_id(&self) -> Option<u64>;
 
     /// Logs a client in. `None` when that failed; then nothing is left of the channel.
     fn session_open(&self, channel: Channel) -> Option<Opened>;

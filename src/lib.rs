@@ -12,6 +12,7 @@
 //! | [`driver`] | runs the step machines on real threads |
 //! | [`conn`] | connections: states, ownership, tokens |
 //! | [`poll`] | waiting for idle clients |
+//! | [`stats`], [`tables`] | what is counted and noted, and the SQL tables that show it |
 //! | `sim` | the same scheduler in simulated time (feature `sim`) |
 //! | [`timer`], [`time`], [`sync`], [`config`] | small parts |
 //!
@@ -44,7 +45,9 @@ pub mod poll;
 pub mod pool;
 #[cfg(feature = "sim")]
 pub mod sim;
+pub mod stats;
 pub mod sync;
+pub mod tables;
 pub mod time;
 pub mod timer;
 pub mod warden;

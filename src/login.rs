@@ -4,6 +4,7 @@
 use crate::conn::Owned;
 use crate::host::{Armed, Channel, CloseReason, LogLevel, Opened, Outcome, Session};
 use crate::pool::Pool;
+use crate::stats::{ThreadKind, ThreadStats};
 use crate::sync::{AtomicU32, Mutex, Ordering, Park, Watched};
 use crate::time::{Micros, Moment};
 use std::collections::VecDeque;
@@ -163,13 +164,16 @@ pub struct Login {
     parker: Arc<dyn Park>,
     watched: Arc<Watched>,
     group: u32,
+    stats: Arc<ThreadStats>,
 }
 
 impl Login {
     /// A login thread that sleeps on `parker`.
     pub fn new(pool: Arc<Pool>, parker: Arc<dyn Park>) -> Self {
         let watched = Arc::new(Watched::default());
-        Self { pool, parker, watched, group: 0 }
+        // Login threads serve all groups; the tables show them in the first one.
+        let stats = Arc::new(ThreadStats::new(ThreadKind::Login, 0));
+        Self { pool, parker, watched, group: 0, stats }
     }
 
     /// Makes the thread observable; called by itself.
@@ -182,8 +186,19 @@ impl Login {
         &self.parker
     }
 
+    /// What the tables show of it.
+    pub(crate) fn stats(&self) -> &Arc<ThreadStats> {
+        &self.stats
+    }
+
     /// What to do after `done`.
     pub fn step(&mut self, now: Moment, done: Done) -> Want {
+        let want = self.decide(now, done);
+        self.stats.login_wants(&want, now);
+        want
+    }
+
+    fn decide(&mut self, now: Moment, done: Done) -> Want {
         if let Done::Opened(_) = done {
             let mut state = self.pool.logins.state.lock();
             state.busy.retain(|busy| !Arc::ptr_eq(busy, &self.watched));
@@ -239,13 +254,17 @@ impl Login {
 
     /// Gives a new session its slot and its group.
     fn place(&mut self, opened: Opened, now: Moment) -> Want {
-        let Opened { session, fd, is_admin, outcome } = opened;
+        let Opened { session, fd, id, kind, outcome } = opened;
         let pool = Arc::clone(&self.pool);
-        self.group = if is_admin { pool.admin_group().id } else { pool.place() };
+        self.group = if kind.is_admin() { pool.admin_group().id } else { pool.place() };
         match pool.connections.open(session, fd, self.group) {
             Ok(owned) => {
                 let group = pool.group(self.group);
                 group.counters.connections.fetch_add(1, Ordering::SeqCst);
+                group.stats.connection_opens();
+                let connection = pool.connections.get(owned.token());
+                let connection = connection.expect("owned connections have slots");
+                connection.stats().opens(id, kind, self.stats.number(), now);
                 self.hand_over(owned, outcome, now)
             }
             Err(session) => Want::CloseUnplaced(session),

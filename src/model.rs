@@ -8,6 +8,7 @@ use crate::group::GroupId;
 use crate::host::*;
 use crate::poll::{Events, Poller};
 use crate::pool::{Platform, Pool};
+use crate::stats::WaitKind;
 use crate::sync::Park;
 use crate::time::{Clock, Micros, Moment};
 use crate::worker::{Done, Want, Worker, WorkerShared};
@@ -96,6 +97,10 @@ impl Host for NoHost {
         None
     }
     fn thread_join(&self, _: Thread) {}
+
+    fn thread_id(&self) -> Option<u64> {
+        None
+    }
     fn session_open(&self, _: Channel) -> Option<Opened> {
         None
     }
@@ -213,7 +218,7 @@ fn a_credit_that_stalls_during_a_wait_is_counted_once() {
                 pool.credits.release();
             }
         });
-        world.pool.wait_begin(&world.shared, false);
+        world.pool.wait_begin(&world.shared, WaitKind::RowLock);
         world.pool.wait_end(&world.shared);
         if world.shared.credit.replace(Credit::None) == Credit::Held {
             world.pool.credits.release();

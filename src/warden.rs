@@ -195,6 +195,7 @@ impl Warden {
             if !self.pool.wake_worker(group) {
                 break;
             }
+            group.stats.warden_wakes();
         }
     }
 
@@ -253,6 +254,9 @@ impl Warden {
 
     fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) {
         if ok {
+            if role == Role::Worker {
+                self.pool.group(group).stats.warden_wakes();
+            }
             if role == Role::Worker && group == self.pool.admin_group().id {
                 // The next one comes only if this one turns out not to be enough.
                 self.admin_hungry_since = Some(now);
@@ -308,6 +312,7 @@ impl Warden {
                 self.pool.take_from_sleeper(worker);
             }
             if age >= limit && worker.credit.transition(Credit::Held, Credit::Stalled) {
+                worker.stats.stalls();
                 self.pool.credits.release();
             }
         });

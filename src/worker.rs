@@ -10,6 +10,7 @@ use crate::group::{Group, GroupId};
 use crate::host::{Armed, CloseReason, Outcome};
 use crate::poll::{BATCH, Events};
 use crate::pool::Pool;
+use crate::stats::{Recorder, ThreadKind, ThreadStats};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, Park, Watched, told_before_looking};
 use crate::time::{Micros, Moment};
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub struct WorkerShared {
     started_us: AtomicU64,
     /// Nesting of reported waits. Only its own thread uses it.
     wait_depth: AtomicU32,
+    /// What the tables show of it.
+    pub stats: ThreadStats,
 }
 
 impl WorkerShared {
@@ -63,6 +66,7 @@ impl WorkerShared {
             lent_for_io: AtomicBool::new(false),
             started_us: AtomicU64::new(0),
             wait_depth: AtomicU32::new(0),
+            stats: ThreadStats::new(ThreadKind::Worker, group),
         }
     }
 
@@ -168,6 +172,7 @@ pub struct Worker {
     /// It looks whether the session really has something to read, because of these marks.
     verifying: Option<Marks>,
     jobs: u32,
+    recorder: Recorder,
 }
 
 impl Worker {
@@ -186,11 +191,19 @@ impl Worker {
             outcome: Outcome::default(),
             verifying: None,
             jobs: 0,
+            recorder: Recorder::default(),
         }
     }
 
     /// What to do after `done`.
     pub fn step(&mut self, now: Moment, done: Done) -> Want {
+        self.recorder.done(&self.shared.stats, now, &done);
+        let want = self.decide(now, done);
+        self.recorder.wants(&self.shared.stats, &self.pool, now, &want);
+        want
+    }
+
+    fn decide(&mut self, now: Moment, done: Done) -> Want {
         match done {
             Done::Started => {
                 self.idle_since = now;

@@ -1,4 +1,5 @@
-//! The committed files in `include/` and `docs/variables.md` are what `src/ffi` and `src/config` say.
+//! The committed files in `include/` and `docs/` are what `src/ffi`, `src/config` and `src/tables`
+//! say.
 //! `UPDATE_HEADERS=1 cargo test --test header` rewrites them.
 
 use std::{env, fs, path::Path};
@@ -41,6 +42,12 @@ fn what_the_shim_expands_is_generated_from_the_tables() {
 #[test]
 fn the_documentation_of_variables_is_generated_from_the_tables() {
     check("docs/variables.md", &render::variables_document());
+}
+
+#[test]
+fn the_tables_are_generated_from_their_declarations() {
+    check("include/rtp_tables.inc", &thread_pool_rs::tables::render_include());
+    check("docs/tables.md", &thread_pool_rs::tables::render_documentation());
 }
 
 #[test]

@@ -19,6 +19,16 @@ pub struct StatusVariable {
 /// All status variables, in the order of their index at the boundary.
 pub const STATUS_VARIABLES: &[StatusVariable] = &[
     StatusVariable {
+        name: "Thread_pool_query_threads",
+        comment: "Number of workers, those of the admin group included",
+        value: |pool| sum(pool, |counters| counters.workers.load(Ordering::SeqCst)),
+    },
+    StatusVariable {
+        name: "Deprecated_thread_pool_i_s_usage_count",
+        comment: "Uses of the deprecated tables TP_THREAD_... of the information schema",
+        value: |pool| pool.registry.deprecated_table_uses(),
+    },
+    StatusVariable {
         name: "Threadpool_threads",
         comment: "Number of workers, those of the admin group included",
         value: |pool| sum(pool, |counters| counters.workers.load(Ordering::SeqCst)),

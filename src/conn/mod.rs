@@ -8,5 +8,5 @@ mod token;
 
 pub use priority::{HighPrioMode, Priority, PriorityWishes, SessionPriority};
 pub use slab::{MAX_CONNECTIONS, Slab};
-pub use state::{Connection, Marks, Owned, Phase};
+pub use state::{Connection, Look, Marks, Owned, Phase};
 pub use token::Token;

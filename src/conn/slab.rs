@@ -1,7 +1,7 @@
 //! The table of connections. Slots are made in chunks on first use and never move or go away, so
 //! a token can be looked up by any thread at any time without a lock.
 
-use super::{Connection, Owned, Token};
+use super::{Connection, Look, Owned, Token};
 use crate::host::Session;
 use crate::sync::Mutex;
 use once_cell::sync::OnceCell;
@@ -84,6 +84,18 @@ impl Slab {
     /// True if no slot is in use.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Calls `f` with the index and a look at each connection, in the order of the slots.
+    pub fn for_each(&self, mut f: impl FnMut(u32, Look)) {
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let Some(chunk) = chunk.get() else { continue };
+            for (offset, connection) in chunk.iter().enumerate() {
+                if let Some(look) = connection.look() {
+                    f((number * CHUNK + offset) as u32, look);
+                }
+            }
+        }
     }
 
     /// Hands the sessions that are left to `dispose`. Only when no thread of the pool runs any

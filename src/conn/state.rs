@@ -15,6 +15,7 @@
 
 use super::{Priority, PriorityWishes, Token};
 use crate::host::{Outcome, Session};
+use crate::stats::{ConnectionStats, ConnectionView};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::time::Moment;
 
@@ -63,6 +64,21 @@ impl Owned {
     }
 }
 
+/// What [`Connection::look`] has seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Who owned it.
+    pub phase: Phase,
+    /// What had happened to it.
+    pub marks: Marks,
+    /// Its group.
+    pub group: u32,
+    /// When its idle time ends; [`Moment::NEVER`] if it never was idle.
+    pub idle_deadline: Moment,
+    /// Its numbers.
+    pub numbers: ConnectionView,
+}
+
 /// A slot of the [`super::Slab`].
 pub struct Connection {
     /// `generation (32) | 0 | doubtful (1) | expired (1) | killed (1) | phase (8)`.
@@ -88,6 +104,8 @@ pub struct Connection {
     /// When the warden will look at it next. Written under the timers' lock; a stale read by the
     /// owner can only cause one needless entry.
     timer_at_us: AtomicU64,
+    /// For the tables. Written by the owner.
+    stats: ConnectionStats,
 }
 
 impl Connection {
@@ -103,6 +121,7 @@ impl Connection {
             tickets_left: AtomicU32::new(0),
             idle_deadline_us: AtomicU64::new(0),
             timer_at_us: AtomicU64::new(u64::MAX),
+            stats: ConnectionStats::default(),
         }
     }
 
@@ -135,6 +154,7 @@ impl Connection {
         self.note_outcome(&Outcome::default());
         self.idle_deadline_us.store(u64::MAX, Ordering::Relaxed);
         self.timer_at_us.store(u64::MAX, Ordering::Relaxed);
+        self.stats.clear();
         self.word.store(Self::encode(generation, Phase::Owned, 0), Ordering::Release);
         Owned { token: Token::new(generation, index) }
     }
@@ -240,12 +260,49 @@ impl Connection {
 
     /// Present phase, for tables and tests.
     pub fn phase(&self) -> Phase {
-        match self.word.load(Ordering::Acquire) & PHASE {
+        Self::phase_of(self.word.load(Ordering::Acquire))
+    }
+
+    fn phase_of(word: u64) -> Phase {
+        match word & PHASE {
             0 => Phase::Free,
             1 => Phase::Owned,
             2 => Phase::Armed,
             _ => Phase::Queued,
         }
+    }
+
+    /// Its numbers. Only the owner may change them.
+    pub(crate) fn stats(&self) -> &ConnectionStats {
+        &self.stats
+    }
+
+    /// A look at the connection by somebody who doesn't own it; `None` if there is none. Each
+    /// number is right for some moment of its present life; all of them are for the same moment
+    /// if nobody moved it meanwhile, which is tried a few times.
+    pub fn look(&self) -> Option<Look> {
+        const TRIES: u32 = 3;
+        let mut before = self.word.load(Ordering::Acquire);
+        for attempt in 1..=TRIES {
+            if before & PHASE == Phase::Free as u64 {
+                return None;
+            }
+            let look = Look {
+                phase: Self::phase_of(before),
+                marks: Self::marks_of(before),
+                group: self.group(),
+                idle_deadline: self.idle_deadline(),
+                numbers: self.stats.view(),
+            };
+            let after = self.word.load(Ordering::Acquire);
+            let is_same_life = Self::generation_of(after) == Self::generation_of(before)
+                && after & PHASE != Phase::Free as u64;
+            if after == before || is_same_life && attempt == TRIES {
+                return Some(look);
+            }
+            before = after;
+        }
+        None
     }
 
     /// Calls `f` with the session. The evidence shows that nobody else can close it meanwhile.

@@ -3,8 +3,8 @@
 use super::types::*;
 use crate::conn::{HighPrioMode, PriorityWishes, SessionPriority, Token};
 use crate::host::{
-    Armed, Channel, CloseReason, Host, LogLevel, Opened, Outcome, RejectReason, Role, Session,
-    Thread, ThreadBody,
+    Armed, Channel, CloseReason, ConnectionKind, Host, LogLevel, Opened, Outcome, RejectReason,
+    Role, Session, Thread, ThreadBody,
 };
 use crate::time::Micros;
 use std::ffi::c_void;
@@ -95,11 +95,16 @@ impl Host for HostTable {
         (self.0.thread_join)(self.0.context, thread.as_raw() as *mut rtp_thread);
     }
 
+    fn thread_id(&self) -> Option<u64> {
+        Some((self.0.thread_id)(self.0.context)).filter(|id| *id != 0)
+    }
+
     fn session_open(&self, channel: Channel) -> Option<Opened> {
         let mut opened = rtp_opened {
             session: ptr::null_mut(),
             fd: -1,
-            is_admin: 0,
+            id: 0,
+            kind: RTP_CONNECTION_USER,
             outcome: rtp_outcome::default(),
         };
         let channel = channel.as_raw() as *mut rtp_channel;
@@ -107,7 +112,8 @@ impl Host for HostTable {
         (result == RTP_OK).then(|| Opened {
             session: Session::from_raw(opened.session as usize),
             fd: opened.fd,
-            is_admin: opened.is_admin != 0,
+            id: opened.id,
+            kind: ConnectionKind::from_raw(opened.kind),
             outcome: outcome(opened.outcome),
         })
     }

@@ -65,12 +65,19 @@ pub const RTP_REJECT_SHUTDOWN: u32 = 0;
 /// Why a channel is rejected before login: no memory, descriptor or thread for it.
 pub const RTP_REJECT_NO_RESOURCE: u32 = 1;
 
-/// Wait for a page read (`THD_WAIT_DISKIO`, include/mysql/service_thd_wait.h).
-pub const RTP_WAIT_DISKIO: u32 = 2;
-/// Wait for the redo log to be flushed (`THD_WAIT_GROUP_COMMIT`).
-pub const RTP_WAIT_GROUP_COMMIT: u32 = 9;
-/// Wait for a file to be synced (`THD_WAIT_SYNC`).
-pub const RTP_WAIT_SYNC: u32 = 10;
+/// How a connection came in: by the ordinary port, with an ordinary account.
+pub const RTP_CONNECTION_USER: u32 = 0;
+/// How a connection came in: by the admin port.
+pub const RTP_CONNECTION_ADMIN_PORT: u32 = 1;
+/// How a connection came in: with an account that has the privilege TP_CONNECTION_ADMIN.
+pub const RTP_CONNECTION_ADMIN_PRIVILEGE: u32 = 2;
+
+/// Kind of a cell: NULL.
+pub const RTP_CELL_NULL: u32 = 0;
+/// Kind of a cell: a number.
+pub const RTP_CELL_NUMBER: u32 = 1;
+/// Kind of a cell: a text.
+pub const RTP_CELL_TEXT: u32 = 2;
 
 /// Severity of a log line, as the server's error log has it.
 pub const RTP_LOG_ERROR: u32 = 0;
@@ -114,6 +121,24 @@ pub struct rtp_pool {
     _private: [u8; 0],
 }
 
+/// A copy of a table's rows. Opaque.
+#[repr(C)]
+pub struct rtp_snapshot {
+    _private: [u8; 0],
+}
+
+/// One value of a table.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rtp_cell {
+    /// `RTP_CELL_*`.
+    pub kind: u32,
+    /// The number; the length in bytes of a text.
+    pub number: u64,
+    /// The text (UTF-8, not terminated); lives as long as its snapshot. Null for other kinds.
+    pub text: *const c_char,
+}
+
 /// What a session looks like after a command or after login.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,8 +163,10 @@ pub struct rtp_opened {
     pub session: *mut rtp_session,
     /// Its socket. Valid until the session is killed or closed.
     pub fd: i32,
-    /// 1 when it belongs to the admin lane (admin port or privilege), else 0.
-    pub is_admin: u32,
+    /// The server's name of the connection (`CONNECTION_ID()`).
+    pub id: u32,
+    /// How it came in: `RTP_CONNECTION_*`.
+    pub kind: u32,
     /// What it looks like now.
     pub outcome: rtp_outcome,
 }
@@ -170,6 +197,9 @@ pub struct rtp_host {
     ) -> u32,
     /// Waits for the end of a thread and frees it (consumes `thread`).
     pub thread_join: extern "C" fn(context: *mut c_void, thread: *mut rtp_thread),
+    /// What performance_schema.threads calls the calling thread, or 0 when it has no name there.
+    /// Called by each new thread before it does anything else.
+    pub thread_id: extern "C" fn(context: *mut c_void) -> u64,
     /// Logs a client in (consumes `channel`). Blocks up to the server's `connect_timeout` and
     /// longer in authentication plugins. On [`RTP_OK`] `opened` is filled and the session is
     /// detached; else [`RTP_LOGIN_FAILED`] and nothing is left.

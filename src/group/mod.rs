@@ -2,9 +2,10 @@
 
 mod state;
 
-pub use state::GroupState;
+pub use state::{GroupState, QueueStats};
 
 use crate::poll::Poller;
+use crate::stats::GroupStats;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering};
 use crate::time::{Micros, Moment};
 use crate::worker::WorkerShared;
@@ -26,6 +27,8 @@ pub struct Group {
     pub state: Mutex<GroupState<Arc<WorkerShared>>>,
     /// Counters that are read without the lock.
     pub counters: CachePadded<Counters>,
+    /// For the tables.
+    pub stats: GroupStats,
 }
 
 /// Lock-free view of a group. `pollers` and `queued` are the two halves of the announcement
@@ -84,6 +87,7 @@ impl Group {
             poller,
             state: Mutex::new(GroupState::default()),
             counters: CachePadded::new(Counters::default()),
+            stats: GroupStats::default(),
         }
     }
 

@@ -15,6 +15,21 @@ struct Entry {
     since: Moment,
 }
 
+/// What the tables show of a group's queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Length of the high queue.
+    pub high: u32,
+    /// Length of the low queue.
+    pub low: u32,
+    /// Since when the oldest entry of the low queue has waited.
+    pub low_since: Option<Moment>,
+    /// Entries so far, of both queues.
+    pub queued_ever: u64,
+    /// Entries of the low queue so far that were kicked up.
+    pub kicked_up_ever: u64,
+}
+
 /// The two queues and the parked workers of a group; `W` stands for a worker.
 pub struct GroupState<W> {
     high: VecDeque<Entry>,
@@ -23,6 +38,8 @@ pub struct GroupState<W> {
     last_poll: Moment,
     /// When the kick-ups so far would have ended at a distance of [`KICK_UP_INTERVAL`].
     kick_ups_until: Moment,
+    queued_ever: u64,
+    kicked_up_ever: u64,
 }
 
 impl<W> Default for GroupState<W> {
@@ -33,6 +50,8 @@ impl<W> Default for GroupState<W> {
             parked: Vec::with_capacity(16),
             last_poll: Moment::default(),
             kick_ups_until: Moment::default(),
+            queued_ever: 0,
+            kicked_up_ever: 0,
         }
     }
 }
@@ -40,6 +59,7 @@ impl<W> Default for GroupState<W> {
 impl<W> GroupState<W> {
     /// Appends a connection that has become runnable.
     pub fn push(&mut self, token: Token, priority: Priority, now: Moment) {
+        self.queued_ever += 1;
         let entry = Entry { token, since: now };
         match priority {
             Priority::High => self.high.push_back(entry),
@@ -59,6 +79,7 @@ impl<W> GroupState<W> {
             return None;
         }
         self.kick_ups_until = self.kick_ups_until.max(now) + KICK_UP_INTERVAL;
+        self.kicked_up_ever += 1;
         self.low.pop_front().map(|e| e.token)
     }
 
@@ -80,6 +101,17 @@ impl<W> GroupState<W> {
     /// Number of connections in the high queue that have waited for `patience` or longer.
     pub fn high_waiting(&self, now: Moment, patience: Micros) -> u32 {
         self.high.iter().take_while(|e| now.since(e.since) >= patience).count() as u32
+    }
+
+    /// For the tables.
+    pub fn queue_stats(&self) -> QueueStats {
+        QueueStats {
+            high: self.high.len() as u32,
+            low: self.low.len() as u32,
+            low_since: self.low.front().map(|e| e.since),
+            queued_ever: self.queued_ever,
+            kicked_up_ever: self.kicked_up_ever,
+        }
     }
 
     /// Number of queued connections.

@@ -7,8 +7,10 @@
 
 use super::{Platform, Pool};
 use crate::driver;
-use crate::group::GroupId;
+use crate::group::{Group, GroupId};
 use crate::host::{CloseReason, LogLevel, RejectReason, Role, ThreadBody};
+use crate::login::Login;
+use crate::stats::Member;
 use crate::sync::Ordering;
 use crate::worker::WorkerShared;
 use std::sync::Arc;
@@ -18,9 +20,9 @@ use std::sync::Arc;
 pub struct StartError;
 
 impl Pool {
-    /// Starts the permanent threads: the warden, one login thread and one admin worker.
+    /// Starts the permanent threads: the warden, one login thread and one worker for each group.
     pub fn start(self: &Arc<Self>) -> Result<(), StartError> {
-        let started = self.permanent_threads().into_iter().all(|(role, group)| {
+        let started = self.permanent_threads().all(|(role, group)| {
             self.count_new_thread(role, group);
             self.spawn(role, group)
         });
@@ -34,8 +36,9 @@ impl Pool {
         Err(StartError)
     }
 
-    pub(crate) fn permanent_threads(&self) -> [(Role, GroupId); 3] {
-        [(Role::Warden, 0), (Role::Login, 0), (Role::Worker, self.admin_group().id)]
+    pub(crate) fn permanent_threads(&self) -> impl Iterator<Item = (Role, GroupId)> {
+        let workers = self.groups.iter().map(|group| (Role::Worker, group.id));
+        [(Role::Warden, 0), (Role::Login, 0)].into_iter().chain(workers)
     }
 
     /// Counts a thread that is about to be started.
@@ -46,8 +49,9 @@ impl Pool {
                 self.logins.threads.fetch_add(1, Ordering::SeqCst);
             }
             Role::Worker => {
-                let counters = &self.group(group).counters;
-                counters.workers.fetch_add(1, Ordering::SeqCst);
+                let Group { counters, stats, .. } = self.group(group);
+                let before = counters.workers.fetch_add(1, Ordering::SeqCst);
+                stats.thread_starts(before + 1, self.clock.now());
                 counters.starting.fetch_add(1, Ordering::SeqCst);
             }
         }
@@ -61,9 +65,14 @@ impl Pool {
         let body: ThreadBody = match role {
             Role::Worker => {
                 let shared = Arc::new(WorkerShared::new(group, parker));
-                Box::new(move || driver::run_worker(&pool, id, &shared))
+                let entry = self.registry.enter(Member::Worker(Arc::clone(&shared)));
+                Box::new(move || driver::run_worker(&pool, id, &shared, entry))
             }
-            Role::Login => Box::new(move || driver::run_login(&pool, id, parker)),
+            Role::Login => {
+                let login = Login::new(Arc::clone(self), parker);
+                let entry = self.registry.enter(Member::Login(Arc::clone(login.stats())));
+                Box::new(move || driver::run_login(&pool, id, login, entry))
+            }
             Role::Warden => Box::new(move || driver::run_warden(&pool)),
         };
         let Some(thread) = self.host.thread_spawn(role, body) else { return false };

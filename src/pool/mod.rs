@@ -13,6 +13,7 @@ use crate::group::{Group, GroupId, GroupState};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
 use crate::poll::Poller;
+use crate::stats::{Registry, WaitKind};
 use crate::sync::{
     AtomicBool, AtomicI64, AtomicU32, Mutex, Ordering, Park, Probe, told_before_looking,
 };
@@ -66,6 +67,8 @@ pub struct Pool {
     pub warden: WardenLink,
     /// The threads, except the warden.
     pub threads: Threads,
+    /// The same threads as the tables see them.
+    pub registry: Arc<Registry>,
     warden_thread: Mutex<Option<Thread>>,
     /// Ordinary groups, then the admin group.
     groups: Box<[Group]>,
@@ -97,6 +100,7 @@ impl Pool {
             timers: Mutex::new(Deadlines::default()),
             warden: WardenLink::new(platform.parker()),
             threads: Threads::default(),
+            registry: Arc::default(),
             warden_thread: Mutex::new(None),
             groups: groups?.into_boxed_slice(),
             next_group: AtomicU32::new(0),
@@ -165,6 +169,7 @@ impl Pool {
     /// Like `enqueue`, for a caller that dispatches itself.
     pub(crate) fn enqueue_quietly(&self, group: &Group, owned: Owned, now: Moment) {
         let connection = self.connections.get(owned.token()).expect("owned connections have slots");
+        connection.stats().queues(now);
         let mut priority = connection.choose_queue();
         if priority == Priority::Low && self.has_cheap_command(group, connection) {
             priority = Priority::High;
@@ -340,8 +345,13 @@ impl Pool {
     /// A statement of `worker` begins a wait that the server knows of: its credit is lent to the
     /// pool. May run under any lock of the server, so it takes only a group's lock and wakes at
     /// most a few threads.
-    pub(crate) fn wait_begin(&self, worker: &WorkerShared, is_io: bool) {
-        if !worker.enter_wait() || is_io && !self.may_lend_for_io() {
+    pub(crate) fn wait_begin(&self, worker: &WorkerShared, kind: WaitKind) {
+        if !worker.enter_wait() {
+            return;
+        }
+        worker.stats.wait_begins(kind);
+        let is_io = kind.is_io();
+        if is_io && !self.may_lend_for_io() {
             return;
         }
         if worker.credit.transition(Credit::Held, Credit::Lent) {
@@ -363,6 +373,7 @@ impl Pool {
     /// such a wait is for is unknown, so it counts like one for input and output.
     pub(crate) fn take_from_sleeper(&self, worker: &WorkerShared) {
         if self.may_lend_for_io() && worker.credit.transition(Credit::Held, Credit::Slept) {
+            worker.stats.stalls();
             self.io_lent.fetch_add(1, Ordering::Relaxed);
             self.credits.release();
         }
@@ -375,7 +386,11 @@ impl Pool {
 
     /// The wait is over: the credit is taken again at once.
     pub(crate) fn wait_end(&self, worker: &WorkerShared) {
-        if worker.leave_wait() && worker.credit.transition(Credit::Lent, Credit::Held) {
+        if !worker.leave_wait() {
+            return;
+        }
+        worker.stats.wait_ends();
+        if worker.credit.transition(Credit::Lent, Credit::Held) {
             let was_io = worker.lent_for_io.load(Ordering::Relaxed);
             self.io_lent.fetch_sub(i64::from(was_io), Ordering::Relaxed);
             self.credits.acquire_overdraft();

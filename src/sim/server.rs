@@ -4,8 +4,8 @@ use super::kernel::{Kernel, PeekCommand, ThreadId};
 use crate::conn::Token;
 use crate::conn::command::COM_QUIT;
 use crate::host::{
-    Armed, Channel, CloseReason, Host, LogLevel, Opened, Outcome, RejectReason, Role, Session,
-    Thread, ThreadBody,
+    Armed, Channel, CloseReason, ConnectionKind, Host, LogLevel, Opened, Outcome, RejectReason,
+    Role, Session, Thread, ThreadBody,
 };
 use crate::time::Micros;
 use parking_lot::Mutex;
@@ -98,7 +98,9 @@ impl Server {
         assert!(former.is_none(), "a channel was opened twice");
         let outcome = Outcome { wait_timeout, is_plain: true, ..Outcome::default() };
         // Zero would be a null pointer.
-        Opened { session: Session::from_raw(fd as usize + 1), fd, is_admin, outcome }
+        let kind = if is_admin { ConnectionKind::AdminPort } else { ConnectionKind::User };
+        let session = Session::from_raw(fd as usize + 1);
+        Opened { session, fd, id: fd as u32, kind, outcome }
     }
 
     pub(super) fn with<R>(&self, fd: i32, f: impl FnOnce(&mut SessionState) -> R) -> R {
@@ -248,6 +250,10 @@ impl Host for Server {
 
     fn thread_join(&self, _: Thread) {
         unreachable!("the event loop ends the threads")
+    }
+
+    fn thread_id(&self) -> Option<u64> {
+        None
     }
 
     fn session_open(&self, _: Channel) -> Option<Opened> {

@@ -8,6 +8,7 @@ use crate::driver;
 use crate::group::GroupId;
 use crate::host::{Armed, CloseReason, Role};
 use crate::login::{self, Login};
+use crate::stats::WaitKind;
 use crate::sync::Park;
 use crate::time::{Micros, Moment};
 use crate::warden::{self, Warden};
@@ -301,12 +302,13 @@ impl Simulation {
                 Stage::Working
             }
             Command::Wait(time) => {
-                self.pool.wait_begin(shared, message.number % 2 == 0);
+                let kind = if message.number % 2 == 0 { WaitKind::DiskIo } else { WaitKind::Sleep };
+                self.pool.wait_begin(shared, kind);
                 self.go_on(thread, time);
                 Stage::Waiting
             }
             Command::Lock(row) if !self.server.lock_row(fd, row, thread) => {
-                self.pool.wait_begin(shared, false);
+                self.pool.wait_begin(shared, WaitKind::RowLock);
                 Stage::Waiting
             }
             Command::Lock(_) | Command::Commit | Command::Quit => {

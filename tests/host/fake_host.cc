@@ -89,6 +89,8 @@ rtp_outcome outcome_of(const Connection &connection, uint32_t flags) {
   return outcome;
 }
 
+uint64_t thread_id(void *) { return 0; }
+
 uint32_t session_open(void *, rtp_channel *channel, rtp_opened *opened) {
   Connection *connection = connection_of(channel);
   CHECK(connection->phase == Connection::Phase::channel);
@@ -99,8 +101,8 @@ uint32_t session_open(void *, rtp_channel *channel, rtp_opened *opened) {
     return RTP_LOGIN_FAILED;
   }
   connection->phase = Connection::Phase::open;
-  *opened = {reinterpret_cast<rtp_session *>(connection), connection->fd, 0,
-             outcome_of(*connection, 0)};
+  *opened = {reinterpret_cast<rtp_session *>(connection), connection->fd,
+             static_cast<uint32_t>(connection->fd), RTP_CONNECTION_USER, outcome_of(*connection, 0)};
   CHECK(send(connection->fd, "hello\n", 6, MSG_NOSIGNAL) == 6);
   return RTP_OK;
 }
@@ -182,9 +184,10 @@ void write_log(void *, uint32_t level, const char *text, size_t length) {
   fprintf(stderr, "log %u: %.*s\n", level, static_cast<int>(length), text);
 }
 
-const rtp_host host = {RTP_ABI_VERSION, sizeof(rtp_host), nullptr,        thread_spawn, thread_join,
-                       session_open,    session_attach,   session_detach, session_step, session_arm,
-                       session_close,   session_reject,   write_log};
+const rtp_host host = {RTP_ABI_VERSION, sizeof(rtp_host), nullptr,      thread_spawn,
+                       thread_join,     thread_id,        session_open, session_attach,
+                       session_detach,  session_step,     session_arm,  session_close,
+                       session_reject,  write_log};
 
 // ---------------------------------------------------------------------------------------------
 // A server with clients

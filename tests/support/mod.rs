@@ -170,6 +170,10 @@ impl Host for FakeHost {
         self.counts.joined.fetch_add(1, Ordering::SeqCst);
     }
 
+    fn thread_id(&self) -> Option<u64> {
+        None
+    }
+
     fn session_open(&self, channel: Channel) -> Option<Opened> {
         // SAFETY: `connect` leaked the box; a channel is used once.
         let stream = *unsafe { Box::from_raw(channel.as_raw() as *mut UnixStream) };
@@ -184,7 +188,7 @@ impl Host for FakeHost {
         let outcome = self.outcome(&session, false);
         self.sessions.lock().unwrap().push(Arc::clone(&session));
         let session = Session::from_raw(Arc::into_raw(session) as usize);
-        Some(Opened { session, fd, is_admin: false, outcome })
+        Some(Opened { session, fd, id: fd as u32, kind: ConnectionKind::User, outcome })
     }
 
     fn session_attach(&self, session: &Session) {

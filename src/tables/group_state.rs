@@ -1,0 +1,156 @@
+//! `tp_thread_group_state`
+
+use super::thread_state::is_stalled;
+use super::{Reading, Text, table};
+use crate::group::Group;
+use crate::stats::{Activity, Member, ThreadKind};
+use crate::sync::Ordering;
+use crate::time::Moment;
+
+table! {
+    /// The thread groups as they are now.
+    table "tp_thread_group_state", key 1, information_schema 16, rows rows;
+
+    /// Index of the group; the admin group comes last.
+    TP_GROUP_ID: u32,
+    /// Workers that wait for clients.
+    CONSUMER_THREADS: u32,
+    /// Workers that sleep because too many statements are executing.
+    RESERVE_THREADS: u32,
+    /// Login threads. They serve all groups, so each row has the same number.
+    CONNECT_THREAD_COUNT: u32,
+    /// Connections.
+    CONNECTION_COUNT: u32,
+    /// Connections that wait in the high queue: sessions that hold locks, and cheap commands.
+    QUEUED_QUERIES: u32,
+    /// Connections that wait in the low queue: all others.
+    QUEUED_TRANSACTIONS: u32,
+    /// `thread_pool_stall_limit`, in units of 10 ms.
+    STALL_LIMIT: u32,
+    /// `thread_pool_prio_kickup_timer`, in ms.
+    PRIO_KICKUP_TIMER: u32,
+    /// `thread_pool_algorithm` by its name.
+    ALGORITHM: Text<20>,
+    /// Workers of the group, and login threads.
+    THREAD_COUNT: u32,
+    /// Workers whose statement counts against the concurrency limit.
+    ACTIVE_THREAD_COUNT: u32,
+    /// Workers whose statement has stopped counting against it (see `tp_thread_state.MARKED_STALLED`).
+    STALLED_THREAD_COUNT: u32,
+    /// Number of the first of the workers that wait for clients.
+    WAITING_THREAD_NUMBER: Option<u32>,
+    /// How long the oldest entry of the low queue has waited, in ms.
+    OLDEST_QUEUED: Option<u64>,
+    /// Most workers that the group has had at the same time.
+    MAX_THREAD_IDS_IN_GROUP: u32,
+    /// The group's share of `thread_pool_max_transactions_limit`; NULL, since no such limit is in force.
+    EFFECTIVE_MAX_TRANSACTIONS_LIMIT: Option<u32>,
+    /// Workers of the group.
+    NUM_QUERY_THREADS: u64,
+    /// When the group's last worker was started.
+    TIME_OF_LAST_THREAD_CREATION: Option<u64>,
+    /// Login threads that have nothing to do. Each row has the same number.
+    NUM_CONNECT_HANDLER_THREAD_IN_SLEEP: u32,
+    /// Workers that serve a session which held locks after its last statement.
+    THREADS_BOUND_TO_TRANSACTION: u32,
+    /// Workers that serve a session.
+    QUERY_THREADS_COUNT: u32,
+    /// When the first of the idle connections reaches its `wait_timeout`.
+    TIME_OF_EARLIEST_CON_EXPIRE: Option<u64>,
+    /// NULL, since no limit on transactions is ever suspended.
+    TIME_OF_LAST_LONGRUNNING_TRXS_CHECK: Option<u64>,
+}
+
+/// What the threads of one group do.
+#[derive(Clone, Default)]
+struct Threads {
+    serving: u32,
+    active: u32,
+    stalled: u32,
+    bound: u32,
+    first_poller: Option<u32>,
+}
+
+fn rows(reading: &Reading, add: &mut dyn FnMut(u64, Row)) {
+    let pool = reading.pool;
+    let mut threads = vec![Threads::default(); pool.groups().len()];
+    let mut idle_logins = 0;
+    for member in pool.registry.members() {
+        let stats = member.stats();
+        match stats.kind {
+            ThreadKind::Worker => threads[stats.group as usize].count(&member),
+            ThreadKind::Login if stats.activity() == Activity::LoggingIn => {}
+            ThreadKind::Login => idle_logins += 1,
+        }
+    }
+    let mut expiry = vec![Moment::NEVER; pool.groups().len()];
+    pool.connections.for_each(|_, look| {
+        if look.phase == crate::conn::Phase::Armed {
+            let first = &mut expiry[look.group as usize];
+            *first = look.idle_deadline.min(*first);
+        }
+    });
+    for ((group, threads), expiry) in pool.groups().iter().zip(threads).zip(expiry) {
+        add(u64::from(group.id) + 1, row(reading, group, &threads, expiry, idle_logins));
+    }
+}
+
+impl Threads {
+    fn count(&mut self, worker: &Member) {
+        let stats = worker.stats();
+        let is_serving = stats.activity().is_serving();
+        let is_stalled = is_stalled(worker);
+        let is_active = is_serving && !is_stalled && stats.wait().is_none();
+        self.serving += u32::from(is_serving);
+        self.stalled += u32::from(is_serving && is_stalled);
+        self.active += u32::from(is_active);
+        self.bound += u32::from(is_serving && stats.holds_locks());
+        if stats.activity() == Activity::Polling {
+            self.first_poller =
+                Some(self.first_poller.map_or(stats.number(), |first| first.min(stats.number())));
+        }
+    }
+}
+
+fn row(
+    reading: &Reading,
+    group: &Group,
+    threads: &Threads,
+    expiry: Moment,
+    idle_logins: u32,
+) -> Row {
+    let pool = reading.pool;
+    let queues = group.state.lock().queue_stats();
+    let count = |counter: &crate::sync::AtomicU32| counter.load(Ordering::SeqCst);
+    let workers = count(&group.counters.workers);
+    let logins = count(&pool.logins.threads);
+    Row {
+        TP_GROUP_ID: group.id,
+        CONSUMER_THREADS: count(&group.counters.pollers),
+        RESERVE_THREADS: count(&group.counters.parked),
+        CONNECT_THREAD_COUNT: logins,
+        CONNECTION_COUNT: count(&group.counters.connections),
+        QUEUED_QUERIES: queues.high,
+        QUEUED_TRANSACTIONS: queues.low,
+        STALL_LIMIT: (pool.settings.stall_limit().0 / 10_000) as u32,
+        PRIO_KICKUP_TIMER: (pool.settings.prio_kickup_timer().0 / 1_000) as u32,
+        ALGORITHM: Text("High Concurrency"),
+        THREAD_COUNT: workers + logins,
+        ACTIVE_THREAD_COUNT: threads.active,
+        STALLED_THREAD_COUNT: threads.stalled,
+        WAITING_THREAD_NUMBER: threads.first_poller,
+        OLDEST_QUEUED: queues.low_since.map(|since| reading.now.since(since).0 / 1_000),
+        MAX_THREAD_IDS_IN_GROUP: group.stats.most_threads(),
+        EFFECTIVE_MAX_TRANSACTIONS_LIMIT: None,
+        NUM_QUERY_THREADS: u64::from(workers),
+        TIME_OF_LAST_THREAD_CREATION: group
+            .stats
+            .thread_started_at()
+            .map(|at| reading.time_of_day(at)),
+        NUM_CONNECT_HANDLER_THREAD_IN_SLEEP: idle_logins,
+        THREADS_BOUND_TO_TRANSACTION: threads.bound,
+        QUERY_THREADS_COUNT: threads.serving,
+        TIME_OF_EARLIEST_CON_EXPIRE: (expiry != Moment::NEVER).then(|| reading.time_of_day(expiry)),
+        TIME_OF_LAST_LONGRUNNING_TRXS_CHECK: None,
+    }
+}

@@ -22,7 +22,7 @@ pub struct StartError;
 impl Pool {
     /// Starts the permanent threads: the warden, one login thread and one worker for each group.
     pub fn start(self: &Arc<Self>) -> Result<(), StartError> {
-        let started = self.permanent_threads().all(|(role, group)| {
+        let started = self.permanent_threads().into_iter().all(|(role, group)| {
             self.count_new_thread(role, group);
             self.spawn(role, group)
         });
@@ -36,9 +36,9 @@ impl Pool {
         Err(StartError)
     }
 
-    pub(crate) fn permanent_threads(&self) -> impl Iterator<Item = (Role, GroupId)> {
+    pub(crate) fn permanent_threads(&self) -> Vec<(Role, GroupId)> {
         let workers = self.groups.iter().map(|group| (Role::Worker, group.id));
-        [(Role::Warden, 0), (Role::Login, 0)].into_iter().chain(workers)
+        [(Role::Warden, 0), (Role::Login, 0)].into_iter().chain(workers).collect()
     }
 
     /// Counts a thread that is about to be started.

@@ -1,5 +1,6 @@
 //! Numbers of one connection; they live in its slot.
 
+use crate::group::GroupId;
 use crate::host::ConnectionKind;
 use crate::time::Moment;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -12,8 +13,8 @@ pub struct ConnectionStats {
     kind: AtomicU32,
     /// Number of the login thread.
     login_thread: AtomicU32,
-    /// Number of the worker that serves it; 0 if none does.
-    worker: AtomicU32,
+    /// Group and number of the worker that serves it; 0 if none does.
+    worker: AtomicU64,
     /// 1 while it waits in a queue or has been taken from there.
     was_queued: AtomicU32,
     added_at_us: AtomicU64,
@@ -34,8 +35,8 @@ pub struct ConnectionView {
     pub kind: ConnectionKind,
     /// Number of the thread that logged it in.
     pub login_thread: u32,
-    /// Number of the worker that serves it.
-    pub worker: Option<u32>,
+    /// Group and number of the worker that serves it.
+    pub worker: Option<(GroupId, u32)>,
     /// When it got its place in the pool.
     pub added_at: Moment,
     /// When its last event was noticed.
@@ -55,7 +56,8 @@ pub struct ConnectionView {
 impl ConnectionStats {
     /// A new connection takes the slot: nothing is known of it.
     pub(crate) fn clear(&self) {
-        for number in [&self.id, &self.kind, &self.login_thread, &self.worker, &self.was_queued] {
+        self.worker.store(0, Relaxed);
+        for number in [&self.id, &self.kind, &self.login_thread, &self.was_queued] {
             number.store(0, Relaxed);
         }
         for time in [&self.added_at_us, &self.arrived_at_us, &self.popped_at_us, &self.rested_at_us]
@@ -83,8 +85,8 @@ impl ConnectionStats {
     }
 
     /// A worker begins its turn; true if it had to wait in a queue.
-    pub(crate) fn turn_begins(&self, worker: u32, now: Moment) -> bool {
-        self.worker.store(worker, Relaxed);
+    pub(crate) fn turn_begins(&self, (group, number): (GroupId, u32), now: Moment) -> bool {
+        self.worker.store(u64::from(group) << 32 | u64::from(number), Relaxed);
         let was_queued = self.was_queued.load(Relaxed) != 0;
         if was_queued {
             self.was_queued.store(0, Relaxed);
@@ -109,11 +111,12 @@ impl ConnectionStats {
     /// A copy; consistent only if nobody owned the connection meanwhile.
     pub(crate) fn view(&self) -> ConnectionView {
         let moment = |us: &AtomicU64| Moment(us.load(Relaxed));
+        let worker = self.worker.load(Relaxed);
         ConnectionView {
             id: self.id.load(Relaxed),
             kind: ConnectionKind::from_raw(self.kind.load(Relaxed)),
             login_thread: self.login_thread.load(Relaxed),
-            worker: Some(self.worker.load(Relaxed)).filter(|number| *number != 0),
+            worker: (worker != 0).then_some(((worker >> 32) as GroupId, worker as u32)),
             added_at: moment(&self.added_at_us),
             arrived_at: moment(&self.arrived_at_us),
             popped_at: moment(&self.popped_at_us),
@@ -133,11 +136,11 @@ mod tests {
     fn turns_and_waits_are_counted_and_a_new_life_starts_from_zero() {
         let stats = ConnectionStats::default();
         stats.opens(7, ConnectionKind::User, 1, Moment(10));
-        assert!(!stats.turn_begins(3, Moment(20)), "taken from the poller");
-        assert_eq!(stats.view().worker, Some(3));
+        assert!(!stats.turn_begins((0, 3), Moment(20)), "taken from the poller");
+        assert_eq!(stats.view().worker, Some((0, 3)));
         stats.queues(Moment(25));
         assert_eq!(stats.view().worker, None);
-        assert!(stats.turn_begins(4, Moment(40)));
+        assert!(stats.turn_begins((2, 4), Moment(40)));
         stats.rests(Moment(50));
         let view = stats.view();
         let expected = ConnectionView {
@@ -154,7 +157,7 @@ mod tests {
             waited_us: 15,
         };
         assert_eq!(view, expected);
-        assert!(!stats.turn_begins(3, Moment(60)), "the queue is forgotten");
+        assert!(!stats.turn_begins((0, 3), Moment(60)), "the queue is forgotten");
         stats.clear();
         stats.opens(8, ConnectionKind::AdminPort, 2, Moment(70));
         let fresh = ConnectionView {

@@ -26,50 +26,59 @@ impl Member {
     }
 }
 
-/// Threads by number, and sums of those that have ended, by group.
+/// The threads of one group.
 #[derive(Default)]
-struct State {
+struct Members {
     /// The thread with number n is at n − 1.
-    members: Vec<Option<Member>>,
-    ended: Vec<Counters<u64>>,
+    present: Vec<Option<Member>>,
+    /// Sums of those that have ended.
+    ended: Counters<u64>,
 }
 
 /// See the module. Its lock is taken when a thread starts or ends, and by readers of tables.
 #[derive(Default)]
 pub struct Registry {
-    state: Mutex<State>,
+    groups: Mutex<Vec<Members>>,
     /// Uses of the deprecated tables of the information schema.
     deprecated_table_uses: AtomicU64,
 }
 
 impl Registry {
-    /// Enters a thread, which gets the lowest free number.
+    /// Enters a thread, which gets the lowest free number of its group.
     pub(crate) fn enter(self: &Arc<Self>, member: Member) -> ThreadEntry {
-        let mut state = self.state.lock();
-        let free = state.members.iter().position(Option::is_none);
+        let group = member.stats().group;
+        let mut groups = self.groups.lock();
+        if groups.len() <= group as usize {
+            groups.resize_with(group as usize + 1, Members::default);
+        }
+        let present = &mut groups[group as usize].present;
+        let free = present.iter().position(Option::is_none);
         let index = free.unwrap_or_else(|| {
-            state.members.push(None);
-            state.members.len() - 1
+            present.push(None);
+            present.len() - 1
         });
         let number = index as u32 + 1;
         member.stats().set_number(number);
-        state.members[index] = Some(member);
-        ThreadEntry { registry: Arc::clone(self), number }
+        present[index] = Some(member);
+        ThreadEntry { registry: Arc::clone(self), group, number }
     }
 
-    /// All threads in the order of their numbers.
+    /// All threads, in the order of their groups and numbers.
     pub fn members(&self) -> Vec<Member> {
-        self.state.lock().members.iter().flatten().cloned().collect()
+        let groups = self.groups.lock();
+        groups.iter().flat_map(|group| group.present.iter().flatten()).cloned().collect()
     }
 
     /// What the threads of each group have counted, those included that have ended.
     pub fn totals(&self, groups: usize) -> Vec<Counters<u64>> {
-        let state = self.state.lock();
-        let mut totals = state.ended.clone();
+        let total = |group: &Members| {
+            let mut total = group.ended.clone();
+            let present = group.present.iter().flatten();
+            present.for_each(|member| total.add(&member.stats().counters()));
+            total
+        };
+        let mut totals: Vec<_> = self.groups.lock().iter().map(total).collect();
         totals.resize_with(groups, Counters::default);
-        for stats in state.members.iter().flatten().map(Member::stats) {
-            at(&mut totals, stats.group).add(&stats.counters());
-        }
         totals
     }
 
@@ -83,32 +92,24 @@ impl Registry {
         self.deprecated_table_uses.load(Relaxed)
     }
 
-    fn leave(&self, number: u32) {
-        let mut state = self.state.lock();
-        if let Some(member) = state.members[number as usize - 1].take() {
-            let stats = member.stats();
-            at(&mut state.ended, stats.group).add(&stats.counters());
+    fn leave(&self, group: GroupId, number: u32) {
+        let group = &mut self.groups.lock()[group as usize];
+        if let Some(member) = group.present[number as usize - 1].take() {
+            group.ended.add(&member.stats().counters());
         }
     }
-}
-
-fn at(sums: &mut Vec<Counters<u64>>, group: GroupId) -> &mut Counters<u64> {
-    let index = group as usize;
-    if sums.len() <= index {
-        sums.resize_with(index + 1, Counters::default);
-    }
-    &mut sums[index]
 }
 
 /// A thread is in the registry for as long as this lives.
 pub struct ThreadEntry {
     registry: Arc<Registry>,
+    group: GroupId,
     number: u32,
 }
 
 impl Drop for ThreadEntry {
     fn drop(&mut self) {
-        self.registry.leave(self.number);
+        self.registry.leave(self.group, self.number);
     }
 }
 
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_start_at_1_and_are_used_again() {
+    fn each_groups_numbers_start_at_1_and_are_used_again() {
         let registry = Arc::new(Registry::default());
         let (a, b, c) = (login(0), login(0), login(0));
         let first = registry.enter(Member::Login(Arc::clone(&a)));
@@ -131,7 +132,10 @@ mod tests {
         drop(first);
         let _third = registry.enter(Member::Login(Arc::clone(&c)));
         assert_eq!(c.number(), 1);
-        assert_eq!(registry.members().len(), 2);
+        let other = login(1);
+        let _fourth = registry.enter(Member::Login(Arc::clone(&other)));
+        assert_eq!(other.number(), 1);
+        assert_eq!(registry.members().len(), 3);
     }
 
     #[test]

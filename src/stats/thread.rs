@@ -120,7 +120,7 @@ pub struct ThreadStats {
     pub kind: ThreadKind,
     /// Its group.
     pub group: GroupId,
-    /// Its number among the pool's threads, from 1; 0 until it is registered.
+    /// Its number among the threads of its group, from 1; 0 until it is registered.
     number: AtomicU32,
     /// What the server calls the thread (performance_schema.threads.THREAD_ID); 0 if unknown.
     server_id: AtomicU64,
@@ -150,7 +150,7 @@ impl ThreadStats {
         }
     }
 
-    /// Its number among the pool's threads, from 1.
+    /// Its number among the threads of its group, from 1.
     pub fn number(&self) -> u32 {
         self.number.load(Relaxed)
     }

@@ -62,7 +62,7 @@ impl Recorder {
         }
         self.turn_since = Some(now);
         connection_stats(pool, owned, |connection| {
-            let was_queued = connection.turn_begins(stats.number(), now);
+            let was_queued = connection.turn_begins((stats.group, stats.number()), now);
             stats.turn_begins(if was_queued { Activity::Queued } else { Activity::Direct }, now);
         });
     }

@@ -2,7 +2,9 @@
 
 use super::{Reading, Text, table};
 use crate::conn::{Look, Phase};
+use crate::group::GroupId;
 use crate::host::ConnectionKind;
+use crate::stats::Member;
 use std::collections::HashMap;
 
 table! {
@@ -13,7 +15,7 @@ table! {
     CONNECTION_ID: u32,
     /// Group of the connection: which worker waits for its client, not which one serves it.
     TP_GROUP_ID: u32,
-    /// Number of the worker that serves it now. Any group's worker may, so join `tp_thread_state` by this number (or by `THREAD_ID`) alone.
+    /// `TP_THREAD_NUMBER` of the worker that serves it now, if it is one of its group. Other groups' workers serve it too when its own are busy: only `THREAD_ID` tells them all.
     TP_PROCESSING_THREAD_NUMBER: Option<u32>,
     /// `THREAD_ID` in `performance_schema.threads` of the worker that serves it now.
     THREAD_ID: Option<u64>,
@@ -51,10 +53,12 @@ table! {
 
 fn rows(reading: &Reading, add: &mut dyn FnMut(u64, Row)) {
     let pool = reading.pool;
-    let members = pool.registry.members();
-    let server_ids: HashMap<u32, u64> = members
+    let server_ids: HashMap<(GroupId, u32), u64> = pool
+        .registry
+        .members()
         .iter()
-        .filter_map(|member| Some((member.stats().number(), member.stats().server_id()?)))
+        .map(Member::stats)
+        .filter_map(|stats| Some(((stats.group, stats.number()), stats.server_id()?)))
         .collect();
     let mut looks = Vec::with_capacity(pool.connections.len());
     pool.connections.for_each(|_, look| looks.push(look));
@@ -63,7 +67,7 @@ fn rows(reading: &Reading, add: &mut dyn FnMut(u64, Row)) {
     // The server gives a number twice only when four thousand million connections lie in between.
     looks.dedup_by_key(|look| look.numbers.id);
     for look in looks {
-        let thread = look.numbers.worker.and_then(|number| server_ids.get(&number).copied());
+        let thread = look.numbers.worker.and_then(|worker| server_ids.get(&worker).copied());
         add(u64::from(look.numbers.id), row(reading, &look, thread));
     }
 }
@@ -75,7 +79,10 @@ fn row(reading: &Reading, look: &Look, thread_id: Option<u64>) -> Row {
     Row {
         CONNECTION_ID: numbers.id,
         TP_GROUP_ID: look.group,
-        TP_PROCESSING_THREAD_NUMBER: numbers.worker.filter(|_| is_served),
+        TP_PROCESSING_THREAD_NUMBER: numbers
+            .worker
+            .filter(|_| is_served)
+            .and_then(|(group, number)| (group == look.group).then_some(number)),
         THREAD_ID: thread_id.filter(|_| is_served),
         STATE: Text(state(look, is_served)),
         ACTIVE_FLAG: u32::from(is_served),

@@ -10,7 +10,7 @@ table! {
 
     /// Group of the thread. Login threads serve all groups and are shown in group 0.
     TP_GROUP_ID: u32,
-    /// Number of the thread among all threads of the pool, from 1; used again after its end.
+    /// Number of the thread within its group, from 1; used again after its end.
     TP_THREAD_NUMBER: u32,
     /// How long the thread has served its connection without a break, in units of 10 ms, plus one; 0 if it serves none.
     PROCESS_COUNT: u64,
@@ -37,12 +37,11 @@ table! {
 }
 
 fn rows(reading: &Reading, add: &mut dyn FnMut(u64, Row)) {
-    let mut members = reading.pool.registry.members();
     let id = |member: &Member| {
         let stats = member.stats();
         u64::from(stats.group) << 32 | u64::from(stats.number())
     };
-    members.sort_by_key(id);
+    let members = reading.pool.registry.members();
     members.iter().for_each(|member| add(id(member), row(reading, member)));
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use thread_pool_rs::conn::Token;
 use thread_pool_rs::driver;
 use thread_pool_rs::host::*;
+use thread_pool_rs::stats::WaitKind;
 use thread_pool_rs::time::Micros;
 
 /// Answers with one byte.
@@ -117,7 +118,7 @@ impl FakeHost {
             BEGIN => session.holds_locks.store(true, Ordering::Relaxed),
             COMMIT => session.holds_locks.store(false, Ordering::Relaxed),
             WAIT => {
-                driver::wait_begin(false);
+                driver::wait_begin(WaitKind::RowLock);
                 self.counts.running.fetch_sub(1, Ordering::SeqCst);
                 std::thread::sleep(Duration::from_millis(1));
                 driver::wait_end();

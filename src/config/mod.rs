@@ -84,6 +84,16 @@ impl Settings {
         self.get(vars::RTP_VARIABLE_MAX_THREADS) as u32
     }
 
+    /// What Oracle's pool calls the algorithm that is set; it makes no difference here.
+    pub fn algorithm_name(&self) -> &'static str {
+        let has_listeners = self.get(vars::RTP_VARIABLE_DEDICATED_LISTENERS) != 0;
+        match self.get(vars::RTP_VARIABLE_ALGORITHM) {
+            _ if has_listeners => "Dedicated Listeners",
+            0 => "Low Concurrency",
+            _ => "High Concurrency",
+        }
+    }
+
     /// Statements that may execute at the same time: as the user says in one of two ways, or twice
     /// the number of processors.
     pub fn concurrency_limit(&self) -> u32 {

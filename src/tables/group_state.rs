@@ -29,7 +29,7 @@ table! {
     STALL_LIMIT: u32,
     /// `thread_pool_prio_kickup_timer`, in ms.
     PRIO_KICKUP_TIMER: u32,
-    /// `thread_pool_algorithm` by its name.
+    /// `thread_pool_algorithm` by its name; it makes no difference here.
     ALGORITHM: Text<20>,
     /// Workers of the group, and login threads.
     THREAD_COUNT: u32,
@@ -134,7 +134,7 @@ fn row(
         QUEUED_TRANSACTIONS: queues.low,
         STALL_LIMIT: (pool.settings.stall_limit().0 / 10_000) as u32,
         PRIO_KICKUP_TIMER: (pool.settings.prio_kickup_timer().0 / 1_000) as u32,
-        ALGORITHM: Text("High Concurrency"),
+        ALGORITHM: Text(pool.settings.algorithm_name()),
         THREAD_COUNT: workers + logins,
         ACTIVE_THREAD_COUNT: threads.active,
         STALLED_THREAD_COUNT: threads.stalled,

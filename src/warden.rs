@@ -150,6 +150,10 @@ impl Warden {
     fn look(&mut self, now: Moment) {
         self.pool.warden.kicked.store(false, Ordering::SeqCst);
         self.expire_idle(now);
+        if self.pool.holds_back() {
+            self.pool.end_delays(now, now);
+            self.pool.begin_waiting_transactions(now);
+        }
         self.login_threads_wanted = self.pool.logins.threads_wanted(now);
         let pool = Arc::clone(&self.pool);
         if self.workers() >= self.pool.settings.max_workers() && self.some_group_lacks_worker() {
@@ -379,6 +383,8 @@ impl Warden {
         }
         let blocked = (now < self.no_spawn_before).then(|| self.no_spawn_before.since(now));
         let deadline = pool.timers.lock().next().map(|at| at.since(now));
-        [blocked, deadline].into_iter().flatten().min()
+        let held_back = if pool.holds_back() { pool.next_release_at() } else { None };
+        let release = held_back.map(|at| at.since(now));
+        [blocked, deadline, release].into_iter().flatten().min()
     }
 }

@@ -248,7 +248,10 @@ impl Worker {
             }
             if !self.admit() {
                 if let Some((owned, marks)) = self.take_granted() {
-                    return self.begin(owned, marks, now);
+                    match self.begin(owned, marks, now) {
+                        Some(want) => return want,
+                        None => continue,
+                    }
                 }
                 match self.park(now) {
                     Some(want) => return want,
@@ -260,14 +263,20 @@ impl Worker {
             }
             if self.is_overdrawn() {
                 if let Some((owned, marks)) = self.take_urgent(now) {
-                    return self.begin(owned, marks, now);
+                    match self.begin(owned, marks, now) {
+                        Some(want) => return want,
+                        None => continue,
+                    }
                 }
                 self.give_credit_back();
                 continue;
             }
             if let Some((owned, marks)) = self.take_queued(now) {
                 self.pass_on();
-                return self.begin(owned, marks, now);
+                match self.begin(owned, marks, now) {
+                    Some(want) => return want,
+                    None => continue,
+                }
             }
             if let Some(want) = self.poll(now) {
                 return want;
@@ -462,7 +471,7 @@ impl Worker {
             self.pass_on();
         }
         self.pool.dispatch(self.group());
-        self.begin(first, marks, now)
+        self.begin(first, marks, now).unwrap_or_else(|| self.next(now))
     }
 
     /// Claims the connections that had events: one to serve now, the others are queued.
@@ -550,21 +559,31 @@ impl Worker {
         self.next(now)
     }
 
-    /// Gives a connection its turn.
-    fn begin(&mut self, owned: Owned, marks: Marks, now: Moment) -> Want {
+    /// Gives a connection its turn. `None` if its statement may not begin yet.
+    fn begin(&mut self, owned: Owned, marks: Marks, now: Moment) -> Option<Want> {
         self.turn_started = now;
         if marks.killed {
-            return self.close(owned, CloseReason::Ended, now);
+            return Some(self.close(owned, CloseReason::Ended, now));
         }
         if marks.expired || marks.doubtful {
             self.verifying = Some(marks);
-            return Want::Await(owned, Micros(0));
+            return Some(Want::Await(owned, Micros(0)));
         }
-        self.execute(owned, now)
+        self.begin_statement(owned, now)
+    }
+
+    /// Executes the next statement, unless it begins a transaction that may not begin yet.
+    fn begin_statement(&mut self, owned: Owned, now: Moment) -> Option<Want> {
+        let owned = match self.pool.holds_back() {
+            true => self.pool.hold_back(owned, now)?,
+            false => owned,
+        };
+        Some(self.execute(owned, now))
     }
 
     /// Closing can mean a long rollback, so it can stall like a statement.
     fn close(&mut self, owned: Owned, reason: CloseReason, now: Moment) -> Want {
+        self.pool.transaction_ended(&owned, now);
         self.shared.set_statement_started(Some(now));
         Want::Close(owned, reason)
     }
@@ -578,6 +597,9 @@ impl Worker {
         self.shared.set_statement_started(None);
         self.connection(&owned).note_outcome(&outcome);
         self.outcome = outcome;
+        if !outcome.holds_locks {
+            self.pool.transaction_ended(&owned, now);
+        }
         if outcome.close {
             return self.close(owned, CloseReason::Ended, now);
         }
@@ -605,7 +627,7 @@ impl Worker {
                 if self.group().is_admin && is_guest {
                     Want::Detach(owned)
                 } else {
-                    self.execute(owned, now)
+                    self.begin_statement(owned, now).unwrap_or_else(|| self.next(now))
                 }
             }
             Some(marks) if marks.expired => self.close(owned, CloseReason::IdleTimeout, now),
@@ -621,6 +643,10 @@ impl Worker {
     /// somebody has waited for the kick-up time.
     fn may_stay(&self, now: Moment) -> bool {
         if self.pool.is_stopping() {
+            return false;
+        }
+        if self.pool.holds_back() && !self.outcome.holds_locks && !self.group().is_admin {
+            // Its next command begins a transaction and must be looked at first.
             return false;
         }
         let others_wait = !self.group().is_admin && self.pool.credits.free() <= 0;

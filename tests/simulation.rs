@@ -31,6 +31,8 @@ fn random_workload(seed: u64, chaos: bool) -> Workload {
         groups: [1, 1, 2, 3, 8][seed as usize % 5],
         limit: [1, 2, 4, 3][seed as usize / 5 % 4],
         max_workers: 1_000,
+        transactions: 0,
+        transaction_delay_ms: 0,
         longest_preemption: Micros(400),
         clients: [2, 10, 40, 100][seed as usize / 20 % 4],
         commands: 20,
@@ -102,6 +104,8 @@ fn a_row_that_everybody_wants_locks_nobody_out() {
         groups: 1 + seed as u32 % 3,
         limit: 1,
         max_workers: 8,
+        transactions: 0,
+        transaction_delay_ms: 0,
         longest_preemption: Micros(400),
         clients: 60,
         commands: 12,
@@ -129,6 +133,8 @@ fn sessions_that_never_end_their_transactions_starve_nobody() {
         groups: 1 + seed as u32 % 3,
         limit: [1, 4][seed as usize % 2],
         max_workers: 1_000,
+        transactions: 0,
+        transaction_delay_ms: 0,
         longest_preemption: Micros(400),
         clients: 110,
         commands: 3_000,
@@ -140,6 +146,24 @@ fn sessions_that_never_end_their_transactions_starve_nobody() {
     for report in &reports {
         let longest = report.longest_low_queueing;
         assert!(longest < Micros::from_millis(1_000 + 50), "{longest:?}");
+    }
+}
+
+#[test]
+fn no_more_transactions_are_open_than_may_be_and_none_is_lost() {
+    let held_back = |seed: u64| Workload {
+        transactions: [1, 2, 5][seed as usize % 3],
+        transaction_delay_ms: [0, 0, 3][seed as usize / 3 % 3],
+        clients: [2, 10, 40][seed as usize / 9 % 3],
+        ..random_workload(seed, seed % 2 == 0)
+    };
+    let reports = for_each_seed(480, held_back);
+    for (seed, report) in reports.iter().enumerate() {
+        let workload = held_back(seed as u64);
+        if number("SEED").is_none() && !workload.chaos {
+            let commands = workload.clients as u64 * (workload.commands as u64 + 1);
+            assert_eq!(report.answered, commands, "seed {seed}");
+        }
     }
 }
 

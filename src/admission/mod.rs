@@ -5,6 +5,8 @@
 
 mod credits;
 mod slot;
+mod transactions;
 
 pub use credits::Credits;
 pub use slot::{Credit, CreditSlot};
+pub use transactions::Transactions;

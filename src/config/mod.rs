@@ -29,10 +29,16 @@ impl Settings {
         std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
     }
 
-    /// Changes one variable, whatever the others are.
+    /// Changes one variable, whatever the others are. A default that depends on the number of
+    /// groups follows it.
     pub fn set(&self, index: u32, value: u64) -> Result<(), Refusal> {
         rules::check_range(index, value)?;
+        let has_default_limit = self.transactions_limit().is_none();
         self.values[index as usize].store(value, Ordering::Relaxed);
+        if index == vars::RTP_VARIABLE_SIZE && has_default_limit {
+            self.values[vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT as usize]
+                .store(rules::default_transactions_limit(value), Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -72,6 +78,29 @@ impl Settings {
             0 => u32::MAX,
             most => most,
         }
+    }
+
+    /// Transactions that may be open at the same time; `None` stands for any number, which is
+    /// what the default means.
+    pub fn transactions_limit(&self) -> Option<usize> {
+        let limit = self.get(vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT);
+        let default = rules::default_transactions_limit(self.get(vars::RTP_VARIABLE_SIZE));
+        (limit != 0 && limit != default).then_some(limit as usize)
+    }
+
+    /// Age from which a transaction doesn't count any more.
+    pub fn longrun_trx_limit(&self) -> Micros {
+        Micros::from_millis(self.get(vars::RTP_VARIABLE_LONGRUN_TRX_LIMIT))
+    }
+
+    /// How long the beginning of a transaction is delayed.
+    pub fn transaction_delay(&self) -> Micros {
+        Micros::from_millis(self.get(vars::RTP_VARIABLE_TRANSACTION_DELAY))
+    }
+
+    /// True if transactions are limited or delayed.
+    pub fn holds_back_transactions(&self) -> bool {
+        self.transactions_limit().is_some() || self.transaction_delay().0 > 0
     }
 
     /// How long a worker waits for events in vain before it may retire.
@@ -126,6 +155,24 @@ mod tests {
         assert_eq!(settings.check_change(vars::RTP_VARIABLE_QUERY_THREADS_PER_GROUP, 32), Ok(()));
         settings.set(vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT, 31).unwrap();
         assert!(settings.check_change(vars::RTP_VARIABLE_QUERY_THREADS_PER_GROUP, 32).is_err());
+    }
+
+    #[test]
+    fn transactions_are_limited_only_if_somebody_says_so() {
+        let settings = Settings::defaults(2);
+        assert_eq!(settings.transactions_limit(), None);
+        settings.set(vars::RTP_VARIABLE_SIZE, 4).unwrap();
+        assert_eq!(settings.transactions_limit(), None, "the default follows the groups");
+        assert!(!settings.holds_back_transactions());
+        settings.set(vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT, 3).unwrap();
+        assert_eq!(settings.transactions_limit(), Some(3));
+        settings.set(vars::RTP_VARIABLE_SIZE, 8).unwrap();
+        assert_eq!(settings.transactions_limit(), Some(3));
+        assert!(settings.holds_back_transactions());
+        settings.set(vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT, 0).unwrap();
+        assert_eq!(settings.transactions_limit(), None);
+        settings.set(vars::RTP_VARIABLE_TRANSACTION_DELAY, 1).unwrap();
+        assert!(settings.holds_back_transactions());
     }
 
     #[test]

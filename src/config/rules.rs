@@ -20,9 +20,14 @@ pub fn default_value(index: u32, vcpus: u64, groups: u64) -> Option<u64> {
     let variable = VARIABLES.get(index as usize)?;
     Some(match index {
         RTP_VARIABLE_SIZE => (vcpus / 2).clamp(1, 16),
-        RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT => (32 * groups).clamp(1, 512),
+        RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT => default_transactions_limit(groups),
         _ => variable.default,
     })
+}
+
+/// The default of `thread_pool_max_transactions_limit`.
+pub fn default_transactions_limit(groups: u64) -> u64 {
+    (32 * groups).clamp(1, 512)
 }
 
 /// All defaults together.

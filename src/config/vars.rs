@@ -350,7 +350,8 @@ pub const VARIABLES: [Variable; 21] = [
         access: Access::Session,
         max: 1,
         comment: "1: the session's statements go into the high-priority queue",
-        details: "Like any other session variable it is read after each statement, so it is in \
+        details: "They go before all others except those of sessions that hold locks, and unlike \
+                  these never run beyond the concurrency limit. Like any other session variable it is read after each statement, so it is in \
                   force from the next one on. A new session begins with the global value.",
         ..NUMBER
     },

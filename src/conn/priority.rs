@@ -3,9 +3,11 @@
 /// Which queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Sessions that hold locks, since finishing them frees others, cheap commands, and sessions
-    /// whose user wants it.
+    /// Sessions that hold locks, since finishing them frees others, and cheap commands. They may
+    /// run beyond the limit.
     High,
+    /// Sessions whose user wants them to go before others. They may not.
+    Preferred,
     /// Everything else.
     Low,
 }
@@ -62,11 +64,12 @@ impl PriorityWishes {
     /// The queue for the next statement of a session that has `tickets_left`, and how many are
     /// left afterwards.
     pub fn queue(self, holds_locks: bool, tickets_left: u32) -> (Priority, u32) {
+        let preferred = if holds_locks { Priority::High } else { Priority::Preferred };
         match (self.priority, self.mode) {
-            (SessionPriority::High, _) => (Priority::High, tickets_left),
+            (SessionPriority::High, _) => (preferred, tickets_left),
             (SessionPriority::Low, _) => (Priority::Low, tickets_left),
-            _ if self.is_high_priority => (Priority::High, tickets_left),
-            (_, HighPrioMode::Statements) => (Priority::High, tickets_left),
+            _ if self.is_high_priority => (preferred, tickets_left),
+            (_, HighPrioMode::Statements) => (preferred, tickets_left),
             (_, HighPrioMode::Transactions) if holds_locks && tickets_left > 0 => {
                 (Priority::High, tickets_left - 1)
             }
@@ -140,15 +143,16 @@ mod tests {
     #[test]
     fn the_most_explicit_wish_decides() {
         let high = PriorityWishes { is_high_priority: true, ..AUTO };
-        assert_eq!(queue(high, false), Priority::High);
+        assert_eq!(queue(high, false), Priority::Preferred);
+        assert_eq!(queue(high, true), Priority::High);
         let low = PriorityWishes { priority: SessionPriority::Low, ..high };
         assert_eq!(queue(low, true), Priority::Low);
         let nothing = PriorityWishes { mode: HighPrioMode::Nothing, ..AUTO };
         assert_eq!(queue(nothing, true), Priority::Low);
         let high = PriorityWishes { priority: SessionPriority::High, ..nothing };
-        assert_eq!(queue(high, false), Priority::High);
+        assert_eq!(queue(high, false), Priority::Preferred);
         let statements = PriorityWishes { mode: HighPrioMode::Statements, ..AUTO };
-        assert_eq!(queue(statements, false), Priority::High);
+        assert_eq!(queue(statements, false), Priority::Preferred);
     }
 
     #[test]

@@ -99,6 +99,11 @@ pub struct Connection {
     wishes: AtomicU64,
     /// How often it may still go into the high queue. Written by the owner.
     tickets_left: AtomicU32,
+    /// When its transaction began, if the limit of transactions was in force then; else
+    /// `u64::MAX`. Written by the owner.
+    transaction_us: AtomicU64,
+    /// 1 if its next statement has been delayed already. Written by the owner.
+    was_delayed: AtomicU32,
     /// When `wait_timeout` runs out, if it stays idle. Written by the owner, read by the warden.
     idle_deadline_us: AtomicU64,
     /// When the warden will look at it next. Written under the timers' lock; a stale read by the
@@ -119,6 +124,8 @@ impl Connection {
             is_plain: AtomicU32::new(0),
             wishes: AtomicU64::new(0),
             tickets_left: AtomicU32::new(0),
+            transaction_us: AtomicU64::new(u64::MAX),
+            was_delayed: AtomicU32::new(0),
             idle_deadline_us: AtomicU64::new(0),
             timer_at_us: AtomicU64::new(u64::MAX),
             stats: ConnectionStats::default(),
@@ -152,6 +159,8 @@ impl Connection {
         self.fd.store(fd as u32, Ordering::Relaxed);
         self.group.store(group, Ordering::Relaxed);
         self.note_outcome(&Outcome::default());
+        self.set_transaction(None);
+        self.was_delayed.store(0, Ordering::Relaxed);
         self.idle_deadline_us.store(u64::MAX, Ordering::Relaxed);
         self.timer_at_us.store(u64::MAX, Ordering::Relaxed);
         self.stats.clear();
@@ -354,6 +363,27 @@ impl Connection {
         let (priority, left) = wishes.queue(self.holds_locks(), tickets);
         self.tickets_left.store(left, Ordering::Relaxed);
         priority
+    }
+
+    /// When its transaction began, if that counts against the limit of transactions.
+    pub(crate) fn transaction(&self) -> Option<Moment> {
+        let begun = Moment(self.transaction_us.load(Ordering::Relaxed));
+        (begun != Moment::NEVER).then_some(begun)
+    }
+
+    /// See [`Connection::transaction`]. Only for the owner.
+    pub(crate) fn set_transaction(&self, begun: Option<Moment>) {
+        self.transaction_us.store(begun.unwrap_or(Moment::NEVER).0, Ordering::Relaxed);
+    }
+
+    /// Its next statement isn't delayed again. Only for the owner.
+    pub(crate) fn set_delayed(&self) {
+        self.was_delayed.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether its next statement has been delayed; forgets it. Only for the owner.
+    pub(crate) fn take_delayed(&self) -> bool {
+        self.was_delayed.swap(0, Ordering::Relaxed) != 0
     }
 
     /// When its idle time ends, if it is idle now.

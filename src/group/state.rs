@@ -18,21 +18,22 @@ struct Entry {
 /// What the tables show of a group's queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Length of the high queue.
+    /// Length of the high queue, preferred connections included.
     pub high: u32,
     /// Length of the low queue.
     pub low: u32,
     /// Since when the oldest entry of the low queue has waited.
     pub low_since: Option<Moment>,
-    /// Entries so far, of both queues.
+    /// Entries so far, of all queues.
     pub queued_ever: u64,
-    /// Entries of the low queue so far that were kicked up.
+    /// Entries so far that were kicked up.
     pub kicked_up_ever: u64,
 }
 
-/// The two queues and the parked workers of a group; `W` stands for a worker.
+/// The queues and the parked workers of a group; `W` stands for a worker.
 pub struct GroupState<W> {
     high: VecDeque<Entry>,
+    preferred: VecDeque<Entry>,
     low: VecDeque<Entry>,
     parked: Vec<W>,
     last_poll: Moment,
@@ -46,6 +47,7 @@ impl<W> Default for GroupState<W> {
     fn default() -> Self {
         Self {
             high: VecDeque::with_capacity(64),
+            preferred: VecDeque::new(),
             low: VecDeque::with_capacity(64),
             parked: Vec::with_capacity(16),
             last_poll: Moment::default(),
@@ -63,34 +65,46 @@ impl<W> GroupState<W> {
         let entry = Entry { token, since: now };
         match priority {
             Priority::High => self.high.push_back(entry),
+            Priority::Preferred => self.preferred.push_back(entry),
             Priority::Low => self.low.push_back(entry),
         }
     }
 
     /// Takes the connection to serve next: the high queue first, unless a kick-up is due.
     pub fn pop(&mut self, now: Moment, kick_up: Micros) -> Option<Token> {
-        let urgent = self.pop_overdue(now, kick_up).or_else(|| self.pop_high());
-        urgent.or_else(|| self.low.pop_front().map(|e| e.token))
+        if let Some(urgent) = self.pop_overdue(now, kick_up).or_else(|| self.pop_high()) {
+            return Some(urgent);
+        }
+        self.preferred.pop_front().or_else(|| self.low.pop_front()).map(|e| e.token)
     }
 
-    /// Takes the oldest connection of the low queue if its kick-up is due.
+    /// Takes the oldest connection outside the high queue if its kick-up is due.
     pub fn pop_overdue(&mut self, now: Moment, kick_up: Micros) -> Option<Token> {
         if now < self.kick_up_at(kick_up) {
             return None;
         }
         self.kick_ups_until = self.kick_ups_until.max(now) + KICK_UP_INTERVAL;
         self.kicked_up_ever += 1;
-        self.low.pop_front().map(|e| e.token)
+        self.older_queue().pop_front().map(|e| e.token)
     }
 
-    /// When the oldest entry of the low queue may overtake the high one: after it has waited for
+    /// Of the queues other than the high one, that whose first entry has waited longer.
+    fn older_queue(&mut self) -> &mut VecDeque<Entry> {
+        let since = |queue: &VecDeque<Entry>| queue.front().map_or(Moment::NEVER, |e| e.since);
+        if since(&self.preferred) <= since(&self.low) { &mut self.preferred } else { &mut self.low }
+    }
+
+    /// When the oldest entry outside the high queue may overtake the high one: after it has waited for
     /// `kick_up`, but not too many together. Else a low queue that is longer than the pool's work
     /// of that time would turn priorities upside down: ever more transactions would begin, and
-    /// none that could free their locks would go on. [`Moment::NEVER`] if the queue is empty.
+    /// none that could free their locks would go on. [`Moment::NEVER`] if there is none.
     pub fn kick_up_at(&self, kick_up: Micros) -> Moment {
-        let Some(oldest) = self.low.front() else { return Moment::NEVER };
+        let fronts = [self.preferred.front(), self.low.front()];
+        let Some(oldest) = fronts.into_iter().flatten().map(|e| e.since).min() else {
+            return Moment::NEVER;
+        };
         let burst = KICK_UP_INTERVAL.0 * KICK_UP_BURST;
-        (oldest.since + kick_up).max(Moment(self.kick_ups_until.0.saturating_sub(burst)))
+        (oldest + kick_up).max(Moment(self.kick_ups_until.0.saturating_sub(burst)))
     }
 
     /// Takes the next connection of the high queue only.
@@ -106,7 +120,7 @@ impl<W> GroupState<W> {
     /// For the tables.
     pub fn queue_stats(&self) -> QueueStats {
         QueueStats {
-            high: self.high.len() as u32,
+            high: (self.high.len() + self.preferred.len()) as u32,
             low: self.low.len() as u32,
             low_since: self.low.front().map(|e| e.since),
             queued_ever: self.queued_ever,
@@ -116,12 +130,13 @@ impl<W> GroupState<W> {
 
     /// Number of queued connections.
     pub fn queued(&self) -> u32 {
-        (self.high.len() + self.low.len()) as u32
+        (self.high.len() + self.preferred.len() + self.low.len()) as u32
     }
 
     /// How long the oldest entry has waited.
     pub fn oldest_wait(&self, now: Moment) -> Micros {
-        let oldest = [self.high.front(), self.low.front()].into_iter().flatten().map(|e| e.since);
+        let fronts = [self.high.front(), self.preferred.front(), self.low.front()];
+        let oldest = fronts.into_iter().flatten().map(|e| e.since);
         oldest.min().map_or(Micros(0), |since| now.since(since))
     }
 
@@ -201,6 +216,25 @@ mod tests {
         assert_eq!(kicked_up(&mut state, start), KICK_UP_BURST as usize + 1);
         assert_eq!(kicked_up(&mut state, start + KICK_UP_INTERVAL), 1);
         assert_eq!(kicked_up(&mut state, start + Micros(3 * KICK_UP_INTERVAL.0)), 2);
+    }
+
+    #[test]
+    fn preferred_connections_overtake_others_and_wait_no_longer_than_they() {
+        let mut state = GroupState::<u32>::default();
+        state.push(token(1), Priority::Low, Moment(1));
+        state.push(token(2), Priority::Preferred, Moment(2));
+        state.push(token(3), Priority::High, Moment(3));
+        assert_eq!(state.high_waiting(Moment(9), Micros(1)), 1, "only high ones may exceed limits");
+        let order: Vec<_> = std::iter::from_fn(|| state.pop(Moment(9), KICK_UP)).collect();
+        assert_eq!(order, [token(3), token(2), token(1)]);
+
+        state.push(token(4), Priority::Preferred, Moment(10));
+        state.push(token(5), Priority::Low, Moment(11));
+        state.push(token(6), Priority::High, Moment(12));
+        let due = Moment(11) + KICK_UP;
+        assert_eq!(state.pop_overdue(Moment(9) + KICK_UP, KICK_UP), None);
+        let order: Vec<_> = std::iter::from_fn(|| state.pop(due, KICK_UP)).collect();
+        assert_eq!(order, [token(4), token(5), token(6)]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The pool: what all its threads share, and the few operations that cross groups.
 
+mod holding;
 mod lifecycle;
 mod threads;
 
 pub use lifecycle::{StartError, SystemPlatform};
 pub use threads::{ThreadId, Threads};
 
-use crate::admission::{Credit, Credits};
+use crate::admission::{Credit, Credits, Transactions};
 use crate::config::{Refusal, Settings, vars};
 use crate::conn::{Connection, Marks, Owned, Priority, Slab, Token, command};
 use crate::group::{Group, GroupId, GroupState};
@@ -63,6 +64,10 @@ pub struct Pool {
     pub logins: Logins,
     /// Idle timeouts.
     pub timers: Mutex<Deadlines>,
+    /// Open transactions, while their number is limited.
+    pub transactions: Mutex<Transactions>,
+    /// Connections whose transaction is delayed, and until when.
+    delayed: Mutex<Deadlines>,
     /// How to reach the warden.
     pub warden: WardenLink,
     /// The threads, except the warden.
@@ -98,6 +103,8 @@ impl Pool {
             connections: Slab::default(),
             logins: Logins::default(),
             timers: Mutex::new(Deadlines::default()),
+            transactions: Mutex::new(Transactions::default()),
+            delayed: Mutex::new(Deadlines::default()),
             warden: WardenLink::new(platform.parker()),
             threads: Threads::default(),
             registry: Arc::default(),
@@ -151,10 +158,18 @@ impl Pool {
     pub fn set_variable(&self, index: u32, value: u64) -> Result<(), Refusal> {
         self.settings.check_change(index, value)?;
         self.settings.set(index, value)?;
-        if matches!(index, vars::RTP_VARIABLE_CONCURRENCY_LIMIT | vars::RTP_VARIABLE_OVERSUBSCRIBE)
-        {
-            self.credits.set_limit(self.settings.concurrency_limit());
-            self.credits_freed(0);
+        let now = self.clock.now();
+        match index {
+            vars::RTP_VARIABLE_CONCURRENCY_LIMIT | vars::RTP_VARIABLE_OVERSUBSCRIBE => {
+                self.credits.set_limit(self.settings.concurrency_limit());
+                self.credits_freed(0);
+            }
+            vars::RTP_VARIABLE_TRANSACTION_DELAY => self.end_delays(Moment::NEVER, now),
+            vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT | vars::RTP_VARIABLE_LONGRUN_TRX_LIMIT => {
+                self.begin_waiting_transactions(now);
+                self.warden.kick();
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -171,13 +186,18 @@ impl Pool {
         let connection = self.connections.get(owned.token()).expect("owned connections have slots");
         connection.stats().queues(now);
         let mut priority = connection.choose_queue();
-        if priority == Priority::Low && self.has_cheap_command(group, connection) {
+        if priority != Priority::High && self.has_cheap_command(group, connection) {
             priority = Priority::High;
         }
         let (token, marks) = connection.hand_to_queue(owned);
         self.push(group, token, priority, now);
-        if marks.killed {
-            // A kill that came just before couldn't queue it.
+        self.dispose_of_killed(marks.killed.then_some(token), now);
+    }
+
+    /// Lets the admin group close a connection that was handed to a queue: a kill that came just
+    /// before couldn't do so.
+    fn dispose_of_killed(&self, killed: Option<Token>, now: Moment) {
+        if let Some(token) = killed {
             self.push(self.admin_group(), token, Priority::High, now);
             self.dispatch(self.admin_group());
         }

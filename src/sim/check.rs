@@ -1,6 +1,7 @@
 //! The pool's invariants (`lib.rs`), checked while a simulation runs.
 
 use super::Simulation;
+use super::server::Command;
 use super::threads::SimThread;
 use crate::admission::Credit;
 use crate::conn::Owned;
@@ -20,6 +21,32 @@ impl Simulation {
         let workers = self.threads.iter().filter_map(|thread| thread.worker());
         let held = workers.filter(|w| w.credit.get() == Credit::Held).count() as i64;
         assert_eq!(self.pool.credits.used(), held, "credits in use and credits held differ");
+        self.check_transactions();
+    }
+
+    /// No more transactions are open than may be: sessions that hold locks or execute a statement
+    /// that may lead to that.
+    fn check_transactions(&self) {
+        let Some(limit) = self.pool.settings.transactions_limit() else { return };
+        let executing = self.threads.iter().filter_map(SimThread::statement_in_execution);
+        let mut open: Vec<i32> = self.server.lock_holders();
+        open.extend(executing.filter_map(|(owned, command)| {
+            let connection = self.pool.connections.get(owned.token())?;
+            (command != Command::Quit).then_some(connection.fd())
+        }));
+        open.retain(|fd| !self.is_admin(*fd));
+        open.sort_unstable();
+        open.dedup();
+        assert!(!self.is_steady || open.len() <= limit, "{} of {limit} transactions", open.len());
+    }
+
+    /// A statement that isn't inside a transaction has waited for its delay.
+    pub(super) fn check_was_delayed(&self, fd: i32, command: Command, queueing: Micros) {
+        let delay = self.pool.settings.transaction_delay();
+        let is_exempt = self.is_admin(fd)
+            || command == Command::Quit
+            || self.server.with(fd, |session| !session.locks.is_empty());
+        assert!(!self.is_steady || is_exempt || queueing >= delay, "begun after {queueing:?}");
     }
 
     /// Nobody but a lock holder or a cheap command begins while more statements run than the limit
@@ -95,6 +122,7 @@ impl Simulation {
         assert_eq!(self.server.open_sessions(), 0, "sessions left open");
         assert!(self.pool.connections.is_empty(), "slots left in use");
         assert_eq!(self.pool.credits.used(), 0, "credits left in use");
+        assert_eq!(self.pool.transactions.lock().open(), 0, "transactions that never end");
         assert!(self.pool.timers.lock().len() < 1_024 + 2 * self.clients.len());
         let keep = self.pool.settings.idle_workers_per_group();
         for group in self.pool.groups() {

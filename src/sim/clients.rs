@@ -2,6 +2,7 @@
 
 use super::server::{Command, Ended, Message};
 use super::{Event, Simulation};
+use crate::config::vars;
 use crate::host::{Channel, CloseReason, Opened};
 use crate::time::{Micros, Moment};
 use rand::RngExt;
@@ -18,6 +19,10 @@ pub struct Workload {
     pub limit: u32,
     /// Workers that the pool has at most, apart from those for sessions that hold locks.
     pub max_workers: u32,
+    /// Transactions that may be open at the same time; 0 for any number.
+    pub transactions: u32,
+    /// By how many milliseconds the beginning of a transaction is delayed.
+    pub transaction_delay_ms: u32,
     /// Longest time for which a thread may lose its processor between two steps (over 50 µs).
     pub longest_preemption: Micros,
     /// Number of clients.
@@ -96,7 +101,24 @@ impl Simulation {
             for _ in 0..3 {
                 let at = Micros(self.random.random_range(0..100_000));
                 let limit = self.random.random_range(1..=2 * workload.limit);
-                self.schedule(at, Event::SetLimit(limit));
+                self.schedule(at, Event::Set(vars::RTP_VARIABLE_CONCURRENCY_LIMIT, limit));
+            }
+            self.change_transaction_settings(workload);
+        }
+    }
+
+    /// Lets somebody change what holds transactions back, if anything does.
+    fn change_transaction_settings(&mut self, workload: &Workload) {
+        for (variable, most) in [
+            (vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT, workload.transactions),
+            (vars::RTP_VARIABLE_TRANSACTION_DELAY, workload.transaction_delay_ms),
+        ] {
+            for _ in 0..3 {
+                let at = Micros(self.random.random_range(0..300_000));
+                let value = self.random.random_range(0..=2 * most);
+                if most > 0 {
+                    self.schedule(at, Event::Set(variable, value));
+                }
             }
         }
     }
@@ -194,11 +216,16 @@ impl Simulation {
         fd as ClientId
     }
 
+    pub(super) fn is_admin(&self, fd: i32) -> bool {
+        self.clients[self.client_of(fd)].is_admin
+    }
+
     pub(super) fn command_begins(&mut self, fd: i32, message: Message) {
         let client = &self.clients[self.client_of(fd)];
         let Some((number, sent)) = client.outstanding else { return };
         assert_eq!(number, message.number, "commands are executed in order");
         let queueing = self.moment().since(sent);
+        self.check_was_delayed(fd, message.command, queueing);
         let longest = if self.server.with(fd, |session| !session.locks.is_empty()) {
             &mut self.report.longest_holder_queueing
         } else if client.is_hasty {

@@ -37,8 +37,8 @@ enum Event {
     Client(ClientId),
     /// Somebody kills this client's session.
     Kill(ClientId),
-    /// A DBA changes the concurrency limit.
-    SetLimit(u32),
+    /// A DBA changes a system variable.
+    Set(u32, u32),
 }
 
 /// No workload takes this long; an idle pool must have stopped setting timers by then.
@@ -84,6 +84,8 @@ pub struct Simulation {
     wasted_since: Option<Moment>,
     longest_preemption: Micros,
     thread_shortage: bool,
+    /// Nobody changes settings.
+    is_steady: bool,
     report: Report,
 }
 
@@ -97,8 +99,16 @@ impl Simulation {
             (vars::RTP_VARIABLE_SIZE, workload.groups),
             (vars::RTP_VARIABLE_CONCURRENCY_LIMIT, workload.limit),
             (vars::RTP_VARIABLE_MAX_THREADS, workload.max_workers),
+            (vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT, workload.transactions),
+            (vars::RTP_VARIABLE_TRANSACTION_DELAY, workload.transaction_delay_ms),
+            // No transaction of a simulation is that old.
+            (vars::RTP_VARIABLE_LONGRUN_TRX_LIMIT, 86_400_000),
         ] {
             settings.set(variable, u64::from(value)).expect("workloads are in range");
+        }
+        if workload.transactions > 0 {
+            // With more idle workers some limits would be refused.
+            settings.set(vars::RTP_VARIABLE_QUERY_THREADS_PER_GROUP, 1).expect("in range");
         }
         let host = Arc::clone(&server) as Arc<dyn crate::host::Host>;
         let pool = Pool::new(host, Arc::new(kernel.clone()), settings);
@@ -114,6 +124,7 @@ impl Simulation {
             wasted_since: None,
             longest_preemption: workload.longest_preemption,
             thread_shortage: workload.thread_shortage,
+            is_steady: !workload.chaos,
             report: Report::default(),
         };
         for (role, group) in this.pool.permanent_threads() {
@@ -135,9 +146,8 @@ impl Simulation {
                 Event::Thread(thread, epoch) => self.thread_event(thread, epoch),
                 Event::Client(client) => self.client_event(client),
                 Event::Kill(client) => self.kill_event(client),
-                Event::SetLimit(limit) => {
-                    let variable = vars::RTP_VARIABLE_CONCURRENCY_LIMIT;
-                    self.pool.set_variable(variable, u64::from(limit)).expect("in range");
+                Event::Set(variable, value) => {
+                    self.pool.set_variable(variable, u64::from(value)).expect("in range");
                 }
             }
             self.follow_up();

@@ -173,6 +173,12 @@ impl Server {
         self.state.lock().sessions.contains_key(&fd)
     }
 
+    /// Sockets of the sessions that hold locks.
+    pub(super) fn lock_holders(&self) -> Vec<i32> {
+        let state = self.state.lock();
+        state.sessions.iter().filter(|(_, s)| !s.locks.is_empty()).map(|(fd, _)| *fd).collect()
+    }
+
     pub(super) fn open_sessions(&self) -> usize {
         self.state.lock().sessions.len()
     }

@@ -74,6 +74,16 @@ impl SimThread {
         }
     }
 
+    /// The statement that a worker executes, and whose it is.
+    pub(super) fn statement_in_execution(&self) -> Option<(&Owned, Command)> {
+        match &self.machine {
+            Machine::Worker(_, _, WorkerState::Executing(owned, message, _)) => {
+                Some((owned, message.command))
+            }
+            _ => None,
+        }
+    }
+
     /// See the field.
     pub(super) fn is_awake(&self) -> bool {
         self.is_awake && !self.has_ended()

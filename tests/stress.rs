@@ -217,7 +217,7 @@ fn a_statement_that_waits_for_its_client_does_not_keep_its_credit() {
 
 #[test]
 fn refused_threads_leave_a_pool_that_says_so_and_can_be_stopped() {
-    for permitted in 0..3 {
+    for permitted in 0..4 {
         let host = FakeHost::new();
         *host.threads_left.lock().unwrap() = Some(permitted);
         let pool = pool(&host, 1, 1);
@@ -232,14 +232,19 @@ fn refused_threads_leave_a_pool_that_says_so_and_can_be_stopped() {
         check_end(&host, &pool);
     }
     let host = FakeHost::new();
-    *host.threads_left.lock().unwrap() = Some(3);
+    *host.threads_left.lock().unwrap() = Some(4);
     let pool = pool(&host, 1, 1);
     pool.start().unwrap();
+    let mut stuck = connect(&pool);
+    stuck.write_all(&[READ]).unwrap();
+    wait_until("the only worker is busy", || host.counts.running.load(Ordering::SeqCst) == 1);
     let mut client = connect(&pool);
     client.write_all(&[PING]).unwrap();
     wait_until("the refusal is in the log", || !host.log_lines.lock().unwrap().is_empty());
     *host.threads_left.lock().unwrap() = None;
     client.read_exact(&mut [0]).expect("answered as soon as a thread can be had");
+    stuck.write_all(&[0]).unwrap();
+    stuck.read_exact(&mut [0]).unwrap();
     check_end(&host, &pool);
 }
 

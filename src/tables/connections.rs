@@ -23,7 +23,7 @@ table! {
     STATE: Text<30>,
     /// 1 if a worker serves it, else 0.
     ACTIVE_FLAG: u32,
-    /// `TP_CONNECTION_NOT_KILLED` or `TP_CONNECTION_KILLED_RECEIVED_FLAG`.
+    /// `TP_CONNECTION_NOT_KILLED` or `TP_CONNECTION_KILLED_RECEIVED_` (Oracle's text ends with FLAG, for which the column is too short).
     KILLED_STATE: Text<30>,
     /// `TP_CLEANUP_IDLE`: a connection that is being closed isn't in the table any more.
     CLEANUP_STATE: Text<30>,
@@ -87,7 +87,7 @@ fn row(reading: &Reading, look: &Look, thread_id: Option<u64>) -> Row {
         STATE: Text(state(look, is_served)),
         ACTIVE_FLAG: u32::from(is_served),
         KILLED_STATE: Text(if look.marks.killed {
-            "TP_CONNECTION_KILLED_RECEIVED_FLAG"
+            "TP_CONNECTION_KILLED_RECEIVED_"
         } else {
             "TP_CONNECTION_NOT_KILLED"
         }),

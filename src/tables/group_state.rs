@@ -33,9 +33,9 @@ table! {
     ALGORITHM: Text<20>,
     /// Workers of the group, and login threads.
     THREAD_COUNT: u32,
-    /// Workers whose statement counts against the concurrency limit.
+    /// Workers that execute a statement which neither waits, as far as the server reports it, nor is stalled.
     ACTIVE_THREAD_COUNT: u32,
-    /// Workers whose statement has stopped counting against it (see `tp_thread_state.MARKED_STALLED`).
+    /// Workers whose statement is stalled (see `tp_thread_state.MARKED_STALLED`).
     STALLED_THREAD_COUNT: u32,
     /// Number of the first of the workers that wait for clients.
     WAITING_THREAD_NUMBER: Option<u32>,
@@ -78,7 +78,7 @@ fn rows(reading: &Reading, add: &mut dyn FnMut(u64, Row)) {
     for member in pool.registry.members() {
         let stats = member.stats();
         match stats.kind {
-            ThreadKind::Worker => threads[stats.group as usize].count(&member),
+            ThreadKind::Worker => threads[stats.group as usize].count(reading, &member),
             ThreadKind::Login if stats.activity() == Activity::LoggingIn => {}
             ThreadKind::Login => idle_logins += 1,
         }
@@ -96,10 +96,10 @@ fn rows(reading: &Reading, add: &mut dyn FnMut(u64, Row)) {
 }
 
 impl Threads {
-    fn count(&mut self, worker: &Member) {
+    fn count(&mut self, reading: &Reading, worker: &Member) {
         let stats = worker.stats();
         let is_serving = stats.activity().is_serving();
-        let is_stalled = is_stalled(worker);
+        let is_stalled = is_stalled(reading, worker);
         let is_active = is_serving && !is_stalled && stats.wait().is_none();
         self.serving += u32::from(is_serving);
         self.stalled += u32::from(is_serving && is_stalled);

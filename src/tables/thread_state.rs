@@ -22,7 +22,7 @@ table! {
     THREAD_ID: Option<u64>,
     /// When it took the connection that it serves; 0 if it serves none.
     TIME_OF_ATTACH: u64,
-    /// 1 if its statement has stopped counting against the concurrency limit: it takes longer than `thread_pool_stall_limit` or sleeps in a wait that the server doesn't report.
+    /// 1 if its statement takes longer than `thread_pool_stall_limit`, waits included, or sleeps in a wait that the server doesn't report.
     MARKED_STALLED: u32,
     /// `POLLING`: waits for clients. `SLEEPING_RESERVE`: sleeps because too many statements are executing. `PROCESSING_DIRECT`: serves a connection that didn't have to wait. `PROCESSING_QUEUED`: serves one that had to wait in a queue. `MANAGING`: looks for something to do. Login threads: `CH_PROCESSING`, `CH_SLEEPING_TIMED` (ends after some time), `CH_SLEEPING_INDEFINITE`.
     STATE: Text<32>,
@@ -60,7 +60,7 @@ fn row(reading: &Reading, member: &Member) -> Row {
         }),
         THREAD_ID: stats.server_id(),
         TIME_OF_ATTACH: attached_at.map_or(0, |at| reading.time_of_day(at)),
-        MARKED_STALLED: u32::from(is_stalled(member)),
+        MARKED_STALLED: u32::from(is_stalled(reading, member)),
         STATE: Text(match stats.activity() {
             Activity::Managing => "MANAGING",
             Activity::Polling => "POLLING",
@@ -78,10 +78,12 @@ fn row(reading: &Reading, member: &Member) -> Row {
     }
 }
 
-/// True while the warden has taken the credit of the thread's statement.
-pub(super) fn is_stalled(member: &Member) -> bool {
-    match member {
-        Member::Worker(worker) => matches!(worker.credit.get(), Credit::Stalled | Credit::Slept),
-        Member::Login(_) => false,
-    }
+/// True if the thread's statement takes too long, or the warden has taken its credit.
+pub(super) fn is_stalled(reading: &Reading, member: &Member) -> bool {
+    let Member::Worker(worker) = member else { return false };
+    let limit = reading.pool.settings.stall_limit();
+    worker.statement_started().is_some_and(|since| {
+        reading.now.since(since) >= limit
+            || matches!(worker.credit.get(), Credit::Stalled | Credit::Slept)
+    })
 }

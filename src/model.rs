@@ -77,6 +77,10 @@ impl Platform for Model {
         None
     }
 
+    fn processor(&self) -> u32 {
+        0
+    }
+
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(FirstMoment)
     }

@@ -290,16 +290,9 @@ impl Warden {
 
     /// Queues what a group without a poller has received.
     fn polled(&mut self, id: GroupId, now: Moment) {
-        let pool = &self.pool;
-        let group = pool.group(id);
-        for token in self.events.as_slice() {
-            let claimed = pool.connections.get(*token).and_then(|c| c.claim_armed(*token));
-            if let Some((owned, _)) = claimed {
-                pool.enqueue_quietly(group, owned, now);
-            }
-        }
-        pool.wake_for(group);
-        self.events.clear();
+        let group = self.pool.group(id);
+        self.pool.queue_events(group, &mut self.events, now);
+        self.pool.wake_for(group);
     }
 
     /// Takes the credits of statements that don't use them, so that others may run: those whose

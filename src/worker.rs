@@ -453,11 +453,14 @@ impl Worker {
     }
 
     fn polled(&mut self, now: Moment) -> Want {
-        let waited = self.announced;
-        let left = if waited { self.withdraw() } else { 0 };
-        let Some((first, marks)) = self.claim_events(now) else {
-            return if waited { self.idle(left, now) } else { self.next(now) };
-        };
+        if !self.announced {
+            // A look in passing: everything is queued, and the best is taken afterwards.
+            let pool = Arc::clone(&self.pool);
+            pool.queue_events(pool.group(self.shared.group), &mut self.events, now);
+            return self.next(now);
+        }
+        let left = self.withdraw();
+        let Some((first, marks)) = self.claim_events(now) else { return self.idle(left, now) };
         self.settled = false;
         let must_wait = self.is_overdrawn() && !self.connection(&first).holds_locks();
         if must_wait || !self.admit() {
@@ -595,7 +598,9 @@ impl Worker {
 
     fn executed(&mut self, owned: Owned, outcome: Outcome, now: Moment) -> Want {
         self.shared.set_statement_started(None);
-        self.connection(&owned).note_outcome(&outcome);
+        let connection = self.connection(&owned);
+        connection.note_outcome(&outcome);
+        connection.set_processor(self.pool.platform.processor());
         self.outcome = outcome;
         if !outcome.holds_locks {
             self.pool.transaction_ended(&owned, now);
@@ -611,9 +616,18 @@ impl Worker {
 
     /// How long to wait for the session's next command before it goes back to the poller. One look
     /// always pays: a client that is woken by the answer mostly sends its next command before this
-    /// thread comes to look.
+    /// thread comes to look. While others wait, more would cost more than it brings: a worker that
+    /// sleeps for each statement of a transaction must be woken for it, one that serves others
+    /// meanwhile needn't (read-only transactions of 64 clients on 2 processors: 1.3 times the
+    /// throughput).
     fn patience(&self) -> Micros {
-        if self.outcome.holds_locks { STAY_IN_TRANSACTION } else { Micros(0) }
+        let stays = self.outcome.holds_locks && !self.others_wait();
+        if stays { STAY_IN_TRANSACTION } else { Micros(0) }
+    }
+
+    /// Whether somebody waits for this worker's credit: a queue, or a poller that nobody looks at.
+    fn others_wait(&self) -> bool {
+        !self.group().is_admin && self.pool.credits.free() <= 0 && self.pool.has_hungry_group()
     }
 
     fn awaited(&mut self, owned: Owned, ready: bool, now: Moment) -> Want {
@@ -649,14 +663,14 @@ impl Worker {
             // Its next command begins a transaction and must be looked at first.
             return false;
         }
-        let others_wait = !self.group().is_admin && self.pool.credits.free() <= 0;
+        let is_full = !self.group().is_admin && self.pool.credits.free() <= 0;
         let served = now.since(self.turn_started);
         let has_long_turn = || {
             self.outcome.holds_locks
                 && served < TURN_WITH_LOCKS
                 && self.pool.overdue_group(self.shared.group, now).is_none()
         };
-        !others_wait || served < TURN || has_long_turn()
+        !is_full || served < TURN || has_long_turn()
     }
 
     /// Goes on with the next command of the same session.

@@ -137,7 +137,7 @@ fn sessions_that_never_end_their_transactions_starve_nobody() {
         transaction_delay_ms: 0,
         longest_preemption: Micros(400),
         clients: 110,
-        commands: 3_000,
+        commands: 400,
         holders: 100,
         rows: 50,
         thread_shortage: false,

@@ -95,6 +95,9 @@ pub struct Connection {
     holds_locks: AtomicU32,
     /// 1 if its commands can be read off the socket. Written by the owner, read at queueing.
     is_plain: AtomicU32,
+    /// Where its last command was executed. Written by the owner, read at queueing; it only
+    /// decides an order.
+    processor: AtomicU32,
     /// [`PriorityWishes`] of its session, packed. Written by the owner, read at queueing.
     wishes: AtomicU64,
     /// How often it may still go into the high queue. Written by the owner.
@@ -122,6 +125,7 @@ impl Connection {
             group: AtomicU32::new(0),
             holds_locks: AtomicU32::new(0),
             is_plain: AtomicU32::new(0),
+            processor: AtomicU32::new(0),
             wishes: AtomicU64::new(0),
             tickets_left: AtomicU32::new(0),
             transaction_us: AtomicU64::new(u64::MAX),
@@ -344,6 +348,16 @@ impl Connection {
     /// Whether its commands can be read off the socket.
     pub fn is_plain(&self) -> bool {
         self.is_plain.load(Ordering::Relaxed) != 0
+    }
+
+    /// The processor on which its last command was executed.
+    pub fn processor(&self) -> u32 {
+        self.processor.load(Ordering::Relaxed)
+    }
+
+    /// See [`Connection::processor`]. Only for the owner.
+    pub fn set_processor(&self, processor: u32) {
+        self.processor.store(processor, Ordering::Relaxed);
     }
 
     /// Notes what it looks like after a command. Only for the owner.

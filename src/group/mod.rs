@@ -1,5 +1,6 @@
 //! Thread groups. README.md in this folder has the states and the protocol.
 
+mod queue;
 mod state;
 
 pub use state::{GroupState, QueueStats};

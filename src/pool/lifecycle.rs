@@ -126,6 +126,12 @@ impl Platform for SystemPlatform {
         Some(Box::new(probe))
     }
 
+    fn processor(&self) -> u32 {
+        // SAFETY: no arguments. It fails only on kernels without the call; −1 is a number as good
+        // as any other then, since all threads have it.
+        unsafe { libc::sched_getcpu() as u32 }
+    }
+
     fn clock(&self) -> Arc<dyn crate::time::Clock> {
         Arc::clone(&self.clock) as Arc<dyn crate::time::Clock>
     }

@@ -13,7 +13,7 @@ use crate::conn::{Connection, Marks, Owned, Priority, Slab, Token, command};
 use crate::group::{Group, GroupId, GroupState};
 use crate::host::{Host, Thread};
 use crate::login::Logins;
-use crate::poll::Poller;
+use crate::poll::{Events, Poller};
 use crate::stats::{Registry, WaitKind};
 use crate::sync::{
     AtomicBool, AtomicI64, AtomicU32, Mutex, Ordering, Park, Probe, told_before_looking,
@@ -35,6 +35,9 @@ pub trait Platform: Send + Sync {
 
     /// A probe of the calling thread, if there are such things.
     fn probe(&self) -> Option<Box<dyn Probe>>;
+
+    /// The processor that the calling thread runs on; may change at any moment.
+    fn processor(&self) -> u32;
 
     /// The clock of the whole pool.
     fn clock(&self) -> Arc<dyn Clock>;
@@ -211,16 +214,30 @@ impl Pool {
             && group.poller.next_command(connection.fd()).is_some_and(command::is_cheap)
     }
 
+    /// Queues the connections of a group that had events. The caller sees to it that somebody
+    /// serves them.
+    pub(crate) fn queue_events(&self, group: &Group, events: &mut Events, now: Moment) {
+        for token in events.as_slice() {
+            let claimed = self.connections.get(*token).and_then(|c| c.claim_armed(*token));
+            if let Some((owned, _)) = claimed {
+                self.enqueue_quietly(group, owned, now);
+            }
+        }
+        events.clear();
+    }
+
     /// Adds a token in phase `Queued` to a queue. The caller dispatches.
     pub(crate) fn push(&self, group: &Group, token: Token, priority: Priority, now: Moment) {
+        let processor = self.connections.get(token).map_or(0, Connection::processor);
         let mut state = group.state.lock();
-        state.push(token, priority, now);
+        state.push(token, priority, processor, now);
         group.counters.note_queues(&state, self.settings.prio_kickup_timer());
     }
 
     /// Takes the best queued connection of a group; skips stale entries.
     pub(crate) fn pop(&self, group: &Group, now: Moment) -> Option<(Owned, Marks)> {
-        self.pop_with(group, |state| state.pop(now, self.settings.prio_kickup_timer()))
+        let (kick_up, processor) = (self.settings.prio_kickup_timer(), self.platform.processor());
+        self.pop_with(group, |state| state.pop(now, kick_up, processor))
     }
 
     /// Takes the oldest connection of a group's low queue if its kick-up is due.
@@ -230,7 +247,8 @@ impl Pool {
 
     /// Takes the first connection of a group's high queue; skips stale entries.
     pub(crate) fn pop_high(&self, group: &Group) -> Option<(Owned, Marks)> {
-        self.pop_with(group, GroupState::pop_high)
+        let processor = self.platform.processor();
+        self.pop_with(group, |state| state.pop_high(processor))
     }
 
     fn pop_with(

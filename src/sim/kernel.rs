@@ -334,6 +334,10 @@ impl<M: PeekCommand> Platform for Kernel<M> {
         None
     }
 
+    fn processor(&self) -> u32 {
+        0
+    }
+
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(self.clone())
     }

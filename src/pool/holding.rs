@@ -45,6 +45,7 @@ impl Pool {
         }
         let (is_first, killed) = {
             let mut delayed = self.delayed.lock();
+            connection.stats().is_held_back(now);
             let (token, marks) = connection.hand_to_queue(owned);
             (delayed.add(now + delay, token), marks.killed.then_some(token))
         };
@@ -72,6 +73,7 @@ impl Pool {
                 connection.set_transaction(Some(now));
                 return Some(owned);
             }
+            connection.stats().is_held_back(now);
             // Handed over first, so that whoever takes it off the list can claim it.
             let (token, marks) = connection.hand_to_queue(owned);
             transactions.wait(token);

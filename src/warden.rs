@@ -1,12 +1,13 @@
 //! The warden: one thread that does what nobody else may wait for. It starts and joins threads,
 //! expires idle sessions, and, only while the pool is saturated, looks every two milliseconds at
-//! groups that nobody polls and at statements that have stalled. An idle pool never wakes it.
+//! groups that nobody polls and at statements that have stalled. An idle pool never wakes it, except for reports.
 
 use crate::admission::{Credit, Credits};
 use crate::group::{Group, GroupId};
 use crate::host::{LogLevel, Role, Thread};
 use crate::poll::Events;
 use crate::pool::Pool;
+use crate::stats::Reporter;
 use crate::sync::{AtomicBool, Ordering, Park};
 use crate::time::{Micros, Moment};
 use std::sync::Arc;
@@ -117,6 +118,7 @@ pub struct Warden {
     complained_at: Option<Moment>,
     /// A line that isn't written yet.
     complaint: Option<&'static str>,
+    reporter: Reporter,
 }
 
 impl Warden {
@@ -132,6 +134,7 @@ impl Warden {
             no_spawn_before: Moment::default(),
             complained_at: None,
             complaint: None,
+            reporter: Reporter::default(),
         }
     }
 
@@ -214,6 +217,10 @@ impl Warden {
         if let Some(text) = self.complaint.take() {
             return Want::Log(LogLevel::Warning, text.to_owned());
         }
+        if self.next_report_at().is_some_and(|at| at <= now) {
+            let text = self.reporter.write(&self.pool, now);
+            return Want::Log(LogLevel::ConnectionReport, text);
+        }
         if let Some(group) = self.to_poll.pop() {
             return Want::Poll(group);
         }
@@ -224,6 +231,10 @@ impl Warden {
             return Want::Spawn(role, group);
         }
         Want::Park { timeout: self.time_to_sleep(now) }
+    }
+
+    fn next_report_at(&self) -> Option<Moment> {
+        self.reporter.next_at(self.pool.settings.connection_report_interval())
     }
 
     fn missing_thread(&self, now: Moment) -> Option<(Role, GroupId)> {
@@ -385,6 +396,7 @@ impl Warden {
         let deadline = pool.timers.lock().next().map(|at| at.since(now));
         let held_back = if pool.holds_back() { pool.next_release_at() } else { None };
         let release = held_back.map(|at| at.since(now));
-        [blocked, deadline, release].into_iter().flatten().min()
+        let report = self.next_report_at().map(|at| at.since(now));
+        [blocked, deadline, release, report].into_iter().flatten().min()
     }
 }

@@ -39,7 +39,7 @@ impl Pool {
     /// Keeps a connection that hasn't been delayed yet.
     fn delay(&self, connection: &Connection, owned: Owned, now: Moment) -> Option<Owned> {
         let delay = self.settings.transaction_delay();
-        let was_delayed = connection.take_delayed() || connection.transaction().is_some();
+        let was_delayed = connection.was_delayed() || connection.transaction().is_some();
         if was_delayed || delay.0 == 0 {
             return Some(owned);
         }

@@ -7,7 +7,6 @@
 
 use crate::conn::{Look, Phase};
 use crate::pool::Pool;
-use crate::sync::Ordering;
 use crate::time::{Micros, Moment};
 
 /// For how long after the pool's start reports come more often.

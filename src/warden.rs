@@ -40,12 +40,20 @@ pub struct WardenLink {
     kicked: AtomicBool,
     /// The warden looks by itself every [`TICK`]. Written by the warden.
     watching: AtomicBool,
+    /// The number of idle workers that each group keeps was raised, and they aren't all there yet.
+    /// Set by `SET GLOBAL`, cleared by the warden before it looks how many there are.
+    staffing: AtomicBool,
 }
 
 impl WardenLink {
     /// A link to a warden that sleeps on `park`.
     pub fn new(park: Arc<dyn Park>) -> Self {
-        Self { park, kicked: AtomicBool::new(false), watching: AtomicBool::new(false) }
+        Self {
+            park,
+            kicked: AtomicBool::new(false),
+            watching: AtomicBool::new(false),
+            staffing: AtomicBool::new(false),
+        }
     }
 
     /// Lets the warden look around soon. Cheap when it has been told already.
@@ -53,6 +61,12 @@ impl WardenLink {
         if !self.kicked.swap(true, Ordering::SeqCst) {
             self.park.unpark();
         }
+    }
+
+    /// Lets the warden start workers until each group in use has as many as it keeps.
+    pub(crate) fn staff_groups(&self) {
+        self.staffing.store(true, Ordering::SeqCst);
+        self.kick();
     }
 
     /// A credit was taken; if it was the last one, the warden must watch the pool.
@@ -247,10 +261,31 @@ impl Warden {
         {
             return Some((Role::Worker, pool.admin_group().id));
         }
+        if let Some(group) = self.understaffed_group() {
+            return Some((Role::Worker, group));
+        }
         let holder_waits = |group: &&Group| group.counters.grants.load(Ordering::SeqCst) > 0;
         let mut groups = pool.ordinary_groups().iter().filter(|g| Self::lacks_worker(g));
         let group = if self.is_saturated(now) { groups.find(holder_waits) } else { groups.next() };
         Some((Role::Worker, group?.id))
+    }
+
+    /// After a raise of the number of idle workers: a group in use that has fewer workers in all.
+    fn understaffed_group(&self) -> Option<GroupId> {
+        let staffing = &self.pool.warden.staffing;
+        if !staffing.load(Ordering::SeqCst) || self.workers() >= self.pool.settings.max_workers() {
+            return None;
+        }
+        staffing.store(false, Ordering::SeqCst);
+        let keep = self.pool.settings.idle_workers_per_group();
+        let group = self.pool.ordinary_groups().iter().find(|group| {
+            let counters = &group.counters;
+            counters.connections.load(Ordering::SeqCst) > 0
+                && counters.workers.load(Ordering::SeqCst) < keep
+        })?;
+        // There may be more to do.
+        staffing.store(true, Ordering::SeqCst);
+        Some(group.id)
     }
 
     /// Something waits in the group, and no worker of it is idle or on its way.

@@ -24,6 +24,11 @@ enum loglevel severity_of(uint32_t level) {
 }
 
 void log(void *, uint32_t level, const char *text, size_t length) noexcept {
+  if (level == RTP_LOG_CONNECTION_REPORT) {
+    LogErr(INFORMATION_LEVEL, ER_THREAD_POOL_CONNECTION_INIT_REPORT,
+           std::string(text, length).c_str());
+    return;
+  }
   // The server cuts longer lines itself, but printf wants the length as an int.
   const int shown = static_cast<int>(std::min<size_t>(length, LOG_BUFF_MAX));
   LogPluginErrMsg(severity_of(level), ER_LOG_PRINTF_MSG, "%.*s", shown, text);

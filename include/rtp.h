@@ -167,6 +167,10 @@ typedef struct rtp_snapshot rtp_snapshot;
 // See [`RTP_LOG_ERROR`].
 #define RTP_LOG_INFORMATION 2
 
+// Like [`RTP_LOG_INFORMATION`], for the report about connections, which has an error number of
+// its own (ER_THREAD_POOL_CONNECTION_INIT_REPORT).
+#define RTP_LOG_CONNECTION_REPORT 3
+
 // Correction of start values: `thread_pool_query_threads_per_group` was given as 1 although
 // `thread_pool_algorithm` is 1. Nothing was changed.
 #define RTP_CORRECTION_ONE_QUERY_THREAD 1

@@ -153,6 +153,8 @@ pub enum LogLevel {
     Warning = crate::ffi::types::RTP_LOG_WARNING,
     /// Good to know.
     Information = crate::ffi::types::RTP_LOG_INFORMATION,
+    /// The report about connections: also good to know, but with a number of its own.
+    ConnectionReport = crate::ffi::types::RTP_LOG_CONNECTION_REPORT,
 }
 
 /// The body of a pool thread; runs until the thread should end.

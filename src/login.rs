@@ -39,6 +39,8 @@ struct State {
     /// When a thread last took a channel off the queue.
     last_taken: Moment,
     closed: bool,
+    /// Channels that have been accepted so far.
+    accepted: u64,
 }
 
 /// Channels that wait for a login thread, and the threads that wait for a channel.
@@ -80,6 +82,12 @@ impl Logins {
         self.state.lock().waiting.len()
     }
 
+    /// Channels that have been accepted so far, that wait now, and that are being logged in.
+    pub(crate) fn counts(&self) -> (u64, usize, usize) {
+        let state = self.state.lock();
+        (state.accepted, state.waiting.len(), state.busy.len())
+    }
+
     /// Lets all idle threads look around and returns the channels that nobody will serve.
     pub(crate) fn close(&self) -> Vec<Channel> {
         let mut state = self.state.lock();
@@ -97,6 +105,7 @@ impl Pool {
             if state.closed {
                 return Err(channel);
             }
+            state.accepted += 1;
             let waiting = Waiting { channel, is_admin, since: self.clock.now() };
             // Admin connections don't queue behind a login storm.
             if is_admin {

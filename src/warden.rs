@@ -1,12 +1,13 @@
 //! The warden: one thread that does what nobody else may wait for. It starts and joins threads,
 //! expires idle sessions, and, only while the pool is saturated, looks every two milliseconds at
-//! groups that nobody polls and at statements that have stalled. An idle pool never wakes it.
+//! groups that nobody polls and at statements that have stalled. An idle pool never wakes it, except for reports.
 
 use crate::admission::{Credit, Credits};
 use crate::group::{Group, GroupId};
 use crate::host::{LogLevel, Role, Thread};
 use crate::poll::Events;
 use crate::pool::Pool;
+use crate::stats::Reporter;
 use crate::sync::{AtomicBool, Ordering, Park};
 use crate::time::{Micros, Moment};
 use std::sync::Arc;
@@ -39,12 +40,20 @@ pub struct WardenLink {
     kicked: AtomicBool,
     /// The warden looks by itself every [`TICK`]. Written by the warden.
     watching: AtomicBool,
+    /// The number of idle workers that each group keeps was raised, and they aren't all there yet.
+    /// Set by `SET GLOBAL`, cleared by the warden before it looks how many there are.
+    staffing: AtomicBool,
 }
 
 impl WardenLink {
     /// A link to a warden that sleeps on `park`.
     pub fn new(park: Arc<dyn Park>) -> Self {
-        Self { park, kicked: AtomicBool::new(false), watching: AtomicBool::new(false) }
+        Self {
+            park,
+            kicked: AtomicBool::new(false),
+            watching: AtomicBool::new(false),
+            staffing: AtomicBool::new(false),
+        }
     }
 
     /// Lets the warden look around soon. Cheap when it has been told already.
@@ -52,6 +61,12 @@ impl WardenLink {
         if !self.kicked.swap(true, Ordering::SeqCst) {
             self.park.unpark();
         }
+    }
+
+    /// Lets the warden start workers until each group in use has as many as it keeps.
+    pub(crate) fn staff_groups(&self) {
+        self.staffing.store(true, Ordering::SeqCst);
+        self.kick();
     }
 
     /// A credit was taken; if it was the last one, the warden must watch the pool.
@@ -117,6 +132,7 @@ pub struct Warden {
     complained_at: Option<Moment>,
     /// A line that isn't written yet.
     complaint: Option<&'static str>,
+    reporter: Reporter,
 }
 
 impl Warden {
@@ -132,6 +148,7 @@ impl Warden {
             no_spawn_before: Moment::default(),
             complained_at: None,
             complaint: None,
+            reporter: Reporter::default(),
         }
     }
 
@@ -214,6 +231,10 @@ impl Warden {
         if let Some(text) = self.complaint.take() {
             return Want::Log(LogLevel::Warning, text.to_owned());
         }
+        if self.next_report_at().is_some_and(|at| at <= now) {
+            let text = self.reporter.write(&self.pool, now);
+            return Want::Log(LogLevel::ConnectionReport, text);
+        }
         if let Some(group) = self.to_poll.pop() {
             return Want::Poll(group);
         }
@@ -226,6 +247,10 @@ impl Warden {
         Want::Park { timeout: self.time_to_sleep(now) }
     }
 
+    fn next_report_at(&self) -> Option<Moment> {
+        self.reporter.next_at(self.pool.settings.connection_report_interval())
+    }
+
     fn missing_thread(&self, now: Moment) -> Option<(Role, GroupId)> {
         let pool = &self.pool;
         if self.login_threads_wanted > pool.logins.threads.load(Ordering::SeqCst) {
@@ -236,10 +261,31 @@ impl Warden {
         {
             return Some((Role::Worker, pool.admin_group().id));
         }
+        if let Some(group) = self.understaffed_group() {
+            return Some((Role::Worker, group));
+        }
         let holder_waits = |group: &&Group| group.counters.grants.load(Ordering::SeqCst) > 0;
         let mut groups = pool.ordinary_groups().iter().filter(|g| Self::lacks_worker(g));
         let group = if self.is_saturated(now) { groups.find(holder_waits) } else { groups.next() };
         Some((Role::Worker, group?.id))
+    }
+
+    /// After a raise of the number of idle workers: a group in use that has fewer workers in all.
+    fn understaffed_group(&self) -> Option<GroupId> {
+        let staffing = &self.pool.warden.staffing;
+        if !staffing.load(Ordering::SeqCst) || self.workers() >= self.pool.settings.max_workers() {
+            return None;
+        }
+        staffing.store(false, Ordering::SeqCst);
+        let keep = self.pool.settings.idle_workers_per_group();
+        let group = self.pool.ordinary_groups().iter().find(|group| {
+            let counters = &group.counters;
+            counters.connections.load(Ordering::SeqCst) > 0
+                && counters.workers.load(Ordering::SeqCst) < keep
+        })?;
+        // There may be more to do.
+        staffing.store(true, Ordering::SeqCst);
+        Some(group.id)
     }
 
     /// Something waits in the group, and no worker of it is idle or on its way.
@@ -378,6 +424,7 @@ impl Warden {
         let deadline = pool.timers.lock().next().map(|at| at.since(now));
         let held_back = if pool.holds_back() { pool.next_release_at() } else { None };
         let release = held_back.map(|at| at.since(now));
-        [blocked, deadline, release].into_iter().flatten().min()
+        let report = self.next_report_at().map(|at| at.since(now));
+        [blocked, deadline, release, report].into_iter().flatten().min()
     }
 }

@@ -59,7 +59,7 @@ fn quiet_workloads_answer_every_command() {
 #[test]
 fn a_free_credit_is_used_at_once() {
     let seeds = 240;
-    let reports = for_each_seed(seeds, |seed| random_workload(seed, seed % 2 == 0));
+    let reports = for_each_seed(seeds, |seed| random_workload(seed, seed.is_multiple_of(2)));
     let longest = reports.iter().map(|r| r.longest_waste).max().unwrap();
     // A handful of steps of two threads, each of which may be preempted for 0.4 ms.
     // The warden alone would take its tick of 2 ms and more.
@@ -91,7 +91,7 @@ fn a_shortage_of_threads_delays_and_loses_nothing() {
     let reports = for_each_seed(240, |seed| Workload {
         thread_shortage: true,
         groups: 1 + seed as u32 % 8,
-        ..random_workload(seed, seed % 2 == 0)
+        ..random_workload(seed, seed.is_multiple_of(2))
     });
     if number("SEED").is_none() {
         assert!(reports.iter().map(|r| r.refused_threads).sum::<u64>() > 100);
@@ -155,7 +155,7 @@ fn no_more_transactions_are_open_than_may_be_and_none_is_lost() {
         transactions: [1, 2, 5][seed as usize % 3],
         transaction_delay_ms: [0, 0, 3][seed as usize / 3 % 3],
         clients: [2, 10, 40][seed as usize / 9 % 3],
-        ..random_workload(seed, seed % 2 == 0)
+        ..random_workload(seed, seed.is_multiple_of(2))
     };
     let reports = for_each_seed(480, held_back);
     for (seed, report) in reports.iter().enumerate() {

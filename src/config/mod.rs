@@ -93,6 +93,11 @@ impl Settings {
         Micros::from_millis(self.get(vars::RTP_VARIABLE_LONGRUN_TRX_LIMIT))
     }
 
+    /// Time between two reports about connections; zero if there are none.
+    pub fn connection_report_interval(&self) -> Micros {
+        Micros::from_secs(self.get(vars::RTP_VARIABLE_CONNECTION_REPORT_INTERVAL))
+    }
+
     /// How long the beginning of a transaction is delayed.
     pub fn transaction_delay(&self) -> Micros {
         Micros::from_millis(self.get(vars::RTP_VARIABLE_TRANSACTION_DELAY))

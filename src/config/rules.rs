@@ -207,6 +207,13 @@ mod tests {
     }
 
     #[test]
+    fn the_warning_of_the_shim_names_the_only_deprecated_variable_that_can_be_set() {
+        let settable = VARIABLES.iter().filter(|v| v.deprecated && v.access != Access::ReadOnly);
+        let names: Vec<_> = settable.map(|v| v.name).collect();
+        assert_eq!(names, ["max_active_query_threads"]);
+    }
+
+    #[test]
     fn size_is_half_of_the_vcpus_within_1_and_16() {
         let sizes = [1, 2, 3, 4, 32, 33, 128].map(|n| default_values(n)[SIZE as usize]);
         assert_eq!(sizes, [1, 1, 1, 2, 16, 16, 16]);

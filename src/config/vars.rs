@@ -148,7 +148,8 @@ pub const VARIABLES: [Variable; 21] = [
         max: 4096,
         unit: "workers",
         comment: "Number of idle workers that a thread group keeps ready for a burst",
-        details: "As in Oracle's pool it can't be greater than thread_pool_max_transactions_limit \
+        details: "After a change, groups that have connections and fewer workers get the rest at \
+                  once. As in Oracle's pool it can't be greater than thread_pool_max_transactions_limit \
                   divided by thread_pool_size (rounded up), unless it is 1 or that limit is 0: \
                   SET fails with error 4121, and at start the value is lowered with a warning.",
         ..NUMBER

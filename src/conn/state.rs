@@ -164,7 +164,6 @@ impl Connection {
         self.group.store(group, Ordering::Relaxed);
         self.note_outcome(&Outcome::default());
         self.set_transaction(None);
-        self.was_delayed.store(0, Ordering::Relaxed);
         self.idle_deadline_us.store(u64::MAX, Ordering::Relaxed);
         self.timer_at_us.store(u64::MAX, Ordering::Relaxed);
         self.stats.clear();
@@ -365,6 +364,7 @@ impl Connection {
         self.holds_locks.store(u32::from(outcome.holds_locks), Ordering::Relaxed);
         self.is_plain.store(u32::from(outcome.is_plain), Ordering::Relaxed);
         self.wishes.store(outcome.wishes.pack(), Ordering::Relaxed);
+        self.was_delayed.store(0, Ordering::Relaxed);
         if !outcome.holds_locks {
             self.tickets_left.store(outcome.wishes.tickets, Ordering::Relaxed);
         }
@@ -390,14 +390,14 @@ impl Connection {
         self.transaction_us.store(begun.unwrap_or(Moment::NEVER).0, Ordering::Relaxed);
     }
 
-    /// Its next statement isn't delayed again. Only for the owner.
+    /// Its next statement has been delayed. Only for the owner.
     pub(crate) fn set_delayed(&self) {
         self.was_delayed.store(1, Ordering::Relaxed);
     }
 
-    /// Whether its next statement has been delayed; forgets it. Only for the owner.
-    pub(crate) fn take_delayed(&self) -> bool {
-        self.was_delayed.swap(0, Ordering::Relaxed) != 0
+    /// Whether its next statement has been delayed.
+    pub(crate) fn was_delayed(&self) -> bool {
+        self.was_delayed.load(Ordering::Relaxed) != 0
     }
 
     /// When its idle time ends, if it is idle now.

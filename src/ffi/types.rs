@@ -85,6 +85,9 @@ pub const RTP_LOG_ERROR: u32 = 0;
 pub const RTP_LOG_WARNING: u32 = 1;
 /// See [`RTP_LOG_ERROR`].
 pub const RTP_LOG_INFORMATION: u32 = 2;
+/// Like [`RTP_LOG_INFORMATION`], for the report about connections, which has an error number of
+/// its own (ER_THREAD_POOL_CONNECTION_INIT_REPORT).
+pub const RTP_LOG_CONNECTION_REPORT: u32 = 3;
 
 /// Correction of start values: `thread_pool_query_threads_per_group` was given as 1 although
 /// `thread_pool_algorithm` is 1. Nothing was changed.

@@ -39,12 +39,13 @@ impl Pool {
     /// Keeps a connection that hasn't been delayed yet.
     fn delay(&self, connection: &Connection, owned: Owned, now: Moment) -> Option<Owned> {
         let delay = self.settings.transaction_delay();
-        let was_delayed = connection.take_delayed() || connection.transaction().is_some();
+        let was_delayed = connection.was_delayed() || connection.transaction().is_some();
         if was_delayed || delay.0 == 0 {
             return Some(owned);
         }
         let (is_first, killed) = {
             let mut delayed = self.delayed.lock();
+            connection.stats().is_held_back(now);
             let (token, marks) = connection.hand_to_queue(owned);
             (delayed.add(now + delay, token), marks.killed.then_some(token))
         };
@@ -72,6 +73,7 @@ impl Pool {
                 connection.set_transaction(Some(now));
                 return Some(owned);
             }
+            connection.stats().is_held_back(now);
             // Handed over first, so that whoever takes it off the list can claim it.
             let (token, marks) = connection.hand_to_queue(owned);
             transactions.wait(token);

@@ -172,6 +172,8 @@ impl Pool {
                 self.begin_waiting_transactions(now);
                 self.warden.kick();
             }
+            vars::RTP_VARIABLE_QUERY_THREADS_PER_GROUP => self.warden.staff_groups(),
+            vars::RTP_VARIABLE_CONNECTION_REPORT_INTERVAL => self.warden.kick(),
             _ => {}
         }
         Ok(())

@@ -101,6 +101,8 @@ impl Simulation {
             (vars::RTP_VARIABLE_MAX_THREADS, workload.max_workers),
             (vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT, workload.transactions),
             (vars::RTP_VARIABLE_TRANSACTION_DELAY, workload.transaction_delay_ms),
+            // Reports go on for ever, but a simulation must come to rest.
+            (vars::RTP_VARIABLE_CONNECTION_REPORT_INTERVAL, 0),
             // No transaction of a simulation is that old.
             (vars::RTP_VARIABLE_LONGRUN_TRX_LIMIT, 86_400_000),
         ] {

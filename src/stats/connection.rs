@@ -5,6 +5,11 @@ use crate::host::ConnectionKind;
 use crate::time::Moment;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+/// It waits in a group's queue.
+const QUEUED: u32 = 1;
+/// It waits outside of the queues until its transaction may begin.
+const HELD_BACK: u32 = 2;
+
 /// Written by the connection's owner only; read by anyone (see [`ConnectionView`]).
 #[derive(Default)]
 pub struct ConnectionStats {
@@ -15,8 +20,8 @@ pub struct ConnectionStats {
     login_thread: AtomicU32,
     /// Group and number of the worker that serves it; 0 if none does.
     worker: AtomicU64,
-    /// 1 while it waits in a queue or has been taken from there.
-    was_queued: AtomicU32,
+    /// [`QUEUED`] or [`HELD_BACK`] while it waits or has just waited, else 0.
+    waits: AtomicU32,
     added_at_us: AtomicU64,
     arrived_at_us: AtomicU64,
     popped_at_us: AtomicU64,
@@ -37,6 +42,8 @@ pub struct ConnectionView {
     pub login_thread: u32,
     /// Group and number of the worker that serves it.
     pub worker: Option<(GroupId, u32)>,
+    /// It waits until its transaction may begin.
+    pub is_held_back: bool,
     /// When it got its place in the pool.
     pub added_at: Moment,
     /// When its last event was noticed.
@@ -57,7 +64,7 @@ impl ConnectionStats {
     /// A new connection takes the slot: nothing is known of it.
     pub(crate) fn clear(&self) {
         self.worker.store(0, Relaxed);
-        for number in [&self.id, &self.kind, &self.login_thread, &self.was_queued] {
+        for number in [&self.id, &self.kind, &self.login_thread, &self.waits] {
             number.store(0, Relaxed);
         }
         for time in [&self.added_at_us, &self.arrived_at_us, &self.popped_at_us, &self.rested_at_us]
@@ -79,17 +86,28 @@ impl ConnectionStats {
 
     /// It is about to wait in a queue.
     pub(crate) fn queues(&self, now: Moment) {
+        self.waits(QUEUED, now);
+    }
+
+    /// It is about to wait until its transaction may begin.
+    pub(crate) fn is_held_back(&self, now: Moment) {
+        self.waits(HELD_BACK, now);
+    }
+
+    fn waits(&self, kind: u32, now: Moment) {
         self.worker.store(0, Relaxed);
-        self.was_queued.store(1, Relaxed);
-        self.arrived_at_us.store(now.0, Relaxed);
+        if self.waits.load(Relaxed) == 0 {
+            self.arrived_at_us.store(now.0, Relaxed);
+        }
+        self.waits.store(kind, Relaxed);
     }
 
     /// A worker begins its turn; true if it had to wait in a queue.
     pub(crate) fn turn_begins(&self, (group, number): (GroupId, u32), now: Moment) -> bool {
         self.worker.store(u64::from(group) << 32 | u64::from(number), Relaxed);
-        let was_queued = self.was_queued.load(Relaxed) != 0;
+        let was_queued = self.waits.load(Relaxed) != 0;
         if was_queued {
-            self.was_queued.store(0, Relaxed);
+            self.waits.store(0, Relaxed);
             self.popped_at_us.store(now.0, Relaxed);
             let arrived_at = Moment(self.arrived_at_us.load(Relaxed));
             let waited_us = self.waited_us.load(Relaxed) + now.since(arrived_at).0;
@@ -116,6 +134,7 @@ impl ConnectionStats {
             id: self.id.load(Relaxed),
             kind: ConnectionKind::from_raw(self.kind.load(Relaxed)),
             login_thread: self.login_thread.load(Relaxed),
+            is_held_back: self.waits.load(Relaxed) == HELD_BACK,
             worker: (worker != 0).then_some(((worker >> 32) as GroupId, worker as u32)),
             added_at: moment(&self.added_at_us),
             arrived_at: moment(&self.arrived_at_us),
@@ -138,8 +157,10 @@ mod tests {
         stats.opens(7, ConnectionKind::User, 1, Moment(10));
         assert!(!stats.turn_begins((0, 3), Moment(20)), "taken from the poller");
         assert_eq!(stats.view().worker, Some((0, 3)));
-        stats.queues(Moment(25));
-        assert_eq!(stats.view().worker, None);
+        stats.is_held_back(Moment(25));
+        assert_eq!((stats.view().worker, stats.view().is_held_back), (None, true));
+        stats.queues(Moment(30));
+        assert!(!stats.view().is_held_back);
         assert!(stats.turn_begins((2, 4), Moment(40)));
         stats.rests(Moment(50));
         let view = stats.view();
@@ -148,6 +169,7 @@ mod tests {
             kind: ConnectionKind::User,
             login_thread: 1,
             worker: None,
+            is_held_back: false,
             added_at: Moment(10),
             arrived_at: Moment(25),
             popped_at: Moment(40),

@@ -8,6 +8,7 @@
 mod connection;
 mod group;
 mod registry;
+mod report;
 mod thread;
 mod wait;
 mod worker;
@@ -15,6 +16,7 @@ mod worker;
 pub use connection::{ConnectionStats, ConnectionView};
 pub use group::GroupStats;
 pub use registry::{Member, Registry, ThreadEntry};
+pub use report::Reporter;
 pub use thread::{Activity, Counters, ThreadKind, ThreadStats};
 pub use wait::{WAIT_KINDS, WaitKind};
 pub(crate) use worker::Recorder;

@@ -1,7 +1,7 @@
 //! What a worker's steps mean for the numbers. The worker's own decisions know nothing of it.
 
 use super::thread::{Activity, ThreadStats};
-use crate::conn::Owned;
+use crate::conn::{Owned, Token};
 use crate::pool::Pool;
 use crate::time::{Micros, Moment};
 use crate::worker::{Done, Want};
@@ -9,8 +9,8 @@ use crate::worker::{Done, Want};
 /// Watches the steps of one worker.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    /// When the present turn began.
-    turn_since: Option<Moment>,
+    /// When the present turn began, and whose it is.
+    turn: Option<(Moment, Token)>,
     /// When the present statement began.
     statement_since: Moment,
 }
@@ -23,9 +23,7 @@ impl Recorder {
                 stats.statement_ends(now.since(self.statement_since), outcome.holds_locks);
             }
             Done::Rested | Done::Closed | Done::Detached(_) => {
-                if let Some(since) = self.turn_since.take() {
-                    stats.turn_ends(now.since(since));
-                }
+                self.turn_ends(stats, now);
             }
             _ => {}
         }
@@ -43,12 +41,14 @@ impl Recorder {
             }
             Want::Rest(owned) => connection_stats(pool, owned, |connection| connection.rests(now)),
             Want::Poll { timeout, .. } => {
+                self.turn_ends(stats, now);
                 stats.set_activity(Activity::Polling);
                 if *timeout != Some(Micros(0)) {
                     stats.polls();
                 }
             }
             Want::Park { .. } => {
+                self.turn_ends(stats, now);
                 stats.set_activity(Activity::Parked);
                 stats.parks();
             }
@@ -57,14 +57,22 @@ impl Recorder {
     }
 
     fn turn_begins(&mut self, stats: &ThreadStats, pool: &Pool, now: Moment, owned: &Owned) {
-        if self.turn_since.is_some() {
+        if self.turn.is_some_and(|(_, token)| token == owned.token()) {
             return;
         }
-        self.turn_since = Some(now);
+        self.turn_ends(stats, now);
+        self.turn = Some((now, owned.token()));
         connection_stats(pool, owned, |connection| {
             let was_queued = connection.turn_begins((stats.group, stats.number()), now);
             stats.turn_begins(if was_queued { Activity::Queued } else { Activity::Direct }, now);
         });
+    }
+
+    /// Also for a turn that ended without a command, since the connection had to be held back.
+    fn turn_ends(&mut self, stats: &ThreadStats, now: Moment) {
+        if let Some((since, _)) = self.turn.take() {
+            stats.turn_ends(now.since(since));
+        }
     }
 }
 

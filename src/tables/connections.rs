@@ -19,7 +19,7 @@ table! {
     TP_PROCESSING_THREAD_NUMBER: Option<u32>,
     /// `THREAD_ID` in `performance_schema.threads` of the worker that serves it now.
     THREAD_ID: Option<u64>,
-    /// `ESTABLISHED`: just logged in. `ARMED`: idle. `QUEUED`: waits until it may execute. `ATTACHED`: a worker serves it. `KILLED`, `EXPIRED`: killed, or idle for `wait_timeout`, and about to be closed.
+    /// `ESTABLISHED`: just logged in. `ARMED`: idle. `QUEUED`: waits until it may execute. `WAITING_FOR_CREDIT`: waits until its transaction may begin (`thread_pool_max_transactions_limit`, `thread_pool_transaction_delay`). `ATTACHED`: a worker serves it. `KILLED`, `EXPIRED`: killed, or idle for `wait_timeout`, and about to be closed.
     STATE: Text<30>,
     /// 1 if a worker serves it, else 0.
     ACTIVE_FLAG: u32,
@@ -33,7 +33,7 @@ table! {
     TIME_OF_EXPIRY: u64,
     /// When it got its place in the pool.
     TIME_OF_ADD: u64,
-    /// When it was last taken from a queue.
+    /// When it last ceased to wait.
     TIME_OF_POP: u64,
     /// When it was last handed to the poller: the same as `TIME_OF_LAST_EVENT_COMPLETION`.
     TIME_OF_ARM: u64,
@@ -43,11 +43,11 @@ table! {
     TYPE: Text<30>,
     /// Times that a worker served it without its having to wait.
     DIRECT_QUERY_EVENTS: u64,
-    /// Times that it had to wait in a queue first.
+    /// Times that it had to wait first.
     QUEUED_QUERY_EVENTS: u64,
     /// When its last request was noticed.
     TIME_OF_EVENT_ARRIVAL: u64,
-    /// Time that it has waited in queues, in µs.
+    /// Time that it has waited to be served, in µs.
     MANAGEMENT_TIME: u64,
 }
 
@@ -115,6 +115,7 @@ fn state(look: &Look, is_served: bool) -> &'static str {
         _ if look.marks.killed => "KILLED",
         _ if look.marks.expired => "EXPIRED",
         Phase::Armed => "ARMED",
+        Phase::Queued if look.numbers.is_held_back => "WAITING_FOR_CREDIT",
         Phase::Queued => "QUEUED",
         _ if is_served => "ATTACHED",
         _ => "ESTABLISHED",

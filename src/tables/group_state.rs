@@ -2,6 +2,7 @@
 
 use super::thread_state::is_stalled;
 use super::{Reading, Text, table};
+use crate::config::rules;
 use crate::group::Group;
 use crate::stats::{Activity, Member, ThreadKind};
 use crate::sync::Ordering;
@@ -43,7 +44,7 @@ table! {
     OLDEST_QUEUED: Option<u64>,
     /// Most workers that the group has had at the same time.
     MAX_THREAD_IDS_IN_GROUP: u32,
-    /// The group's share of `thread_pool_max_transactions_limit`; NULL, since no such limit is in force.
+    /// The group's share of `thread_pool_max_transactions_limit`, which here holds for all groups together; NULL if transactions aren't limited.
     EFFECTIVE_MAX_TRANSACTIONS_LIMIT: Option<u32>,
     /// Workers of the group.
     NUM_QUERY_THREADS: u64,
@@ -57,7 +58,7 @@ table! {
     QUERY_THREADS_COUNT: u32,
     /// When the first of the idle connections reaches its `wait_timeout`.
     TIME_OF_EARLIEST_CON_EXPIRE: Option<u64>,
-    /// NULL, since no limit on transactions is ever suspended.
+    /// When a transaction was last found too old to count (`thread_pool_longrun_trx_limit`); NULL if that was more than 10 s ago.
     TIME_OF_LAST_LONGRUNNING_TRXS_CHECK: Option<u64>,
 }
 
@@ -121,6 +122,7 @@ fn row(
 ) -> Row {
     let pool = reading.pool;
     let queues = group.state.lock().queue_stats();
+    let forgiven_at = pool.transactions.lock().forgiven_at(reading.now);
     let count = |counter: &crate::sync::AtomicU32| counter.load(Ordering::SeqCst);
     let workers = count(&group.counters.workers);
     let logins = count(&pool.logins.threads);
@@ -141,7 +143,9 @@ fn row(
         WAITING_THREAD_NUMBER: threads.first_poller,
         OLDEST_QUEUED: queues.low_since.map(|since| reading.now.since(since).0 / 1_000),
         MAX_THREAD_IDS_IN_GROUP: group.stats.most_threads(),
-        EFFECTIVE_MAX_TRANSACTIONS_LIMIT: None,
+        EFFECTIVE_MAX_TRANSACTIONS_LIMIT: pool.settings.transactions_limit().map(|limit| {
+            rules::transactions_per_group(limit as u64, u64::from(pool.settings.groups())) as u32
+        }),
         NUM_QUERY_THREADS: u64::from(workers),
         TIME_OF_LAST_THREAD_CREATION: group
             .stats
@@ -151,6 +155,6 @@ fn row(
         THREADS_BOUND_TO_TRANSACTION: threads.bound,
         QUERY_THREADS_COUNT: threads.serving,
         TIME_OF_EARLIEST_CON_EXPIRE: (expiry != Moment::NEVER).then(|| reading.time_of_day(expiry)),
-        TIME_OF_LAST_LONGRUNNING_TRXS_CHECK: None,
+        TIME_OF_LAST_LONGRUNNING_TRXS_CHECK: forgiven_at.map(|at| reading.time_of_day(at)),
     }
 }

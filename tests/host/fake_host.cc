@@ -102,7 +102,8 @@ uint32_t session_open(void *, rtp_channel *channel, rtp_opened *opened) {
   }
   connection->phase = Connection::Phase::open;
   *opened = {reinterpret_cast<rtp_session *>(connection), connection->fd,
-             static_cast<uint32_t>(connection->fd), RTP_CONNECTION_USER, outcome_of(*connection, 0)};
+             static_cast<uint32_t>(connection->fd), RTP_CONNECTION_USER,
+             outcome_of(*connection, 0)};
   CHECK(send(connection->fd, "hello\n", 6, MSG_NOSIGNAL) == 6);
   return RTP_OK;
 }

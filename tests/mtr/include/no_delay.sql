@@ -1,0 +1,1 @@
+SET GLOBAL thread_pool_transaction_delay = 0;

@@ -352,12 +352,6 @@ uint32_t rtp_pool_set_variable(rtp_pool *pool, uint32_t variable, uint64_t value
 // `pool` is null or a live pool; `value` is null or points to a writable `uint64_t`.
 uint32_t rtp_pool_status(rtp_pool *pool, uint32_t variable, uint64_t *value);
 
-// Somebody has used a deprecated table of the information schema.
-//
-// # Safety
-// `pool` is null or a live pool.
-void rtp_pool_note_deprecated_table(rtp_pool *pool);
-
 // Stops all threads of the pool and waits for their end. Channels still waiting are rejected,
 // sessions still open are closed. Idempotent; also legal for a pool that was never started.
 //
@@ -425,6 +419,12 @@ uint32_t rtp_table_cell(const rtp_snapshot *snapshot,
 // # Safety
 // `snapshot` is null or open; nobody uses it or its texts afterwards.
 void rtp_table_close(rtp_snapshot *snapshot);
+
+// Somebody has used a deprecated table of the information schema.
+//
+// # Safety
+// `pool` is null or a live pool.
+void rtp_pool_note_deprecated_table(rtp_pool *pool);
 
 #ifdef __cplusplus
 }  // extern "C"

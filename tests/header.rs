@@ -26,6 +26,7 @@ fn rtp_h_is_generated_from_the_boundary() {
         .with_src(format!("{root}/src/config/vars.rs"))
         .with_src(format!("{root}/src/ffi/types.rs"))
         .with_src(format!("{root}/src/ffi/exports.rs"))
+        .with_src(format!("{root}/src/ffi/tables.rs"))
         .generate()
         .unwrap();
     let mut text = Vec::new();

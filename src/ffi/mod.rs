@@ -4,6 +4,8 @@
 mod exports;
 mod guard;
 mod host_table;
+mod tables;
 pub mod types;
 
 pub use exports::*;
+pub use tables::*;

@@ -309,15 +309,13 @@ impl Warden {
         let limit = self.pool.settings.stall_limit();
         self.pool.threads.for_each_worker(|worker| {
             let Some(age) = worker.statement_started().map(|at| now.since(at)) else { return };
-            if worker.credit.get() != Credit::Held {
+            if age >= limit {
+                self.pool.take_from_stalled(worker);
                 return;
             }
-            if worker.watched.has_slept() && age >= TICK {
+            let is_held = worker.credit.get() == Credit::Held;
+            if is_held && worker.watched.has_slept() && age >= TICK {
                 self.pool.take_from_sleeper(worker);
-            }
-            if age >= limit && worker.credit.transition(Credit::Held, Credit::Stalled) {
-                worker.stats.stalls();
-                self.pool.credits.release();
             }
         });
     }

@@ -399,7 +399,25 @@ impl Pool {
         }
     }
 
-    /// The statement of a worker with [`Credit::Slept`] has ended.
+    /// Takes the credit of a statement that executes for longer than the stall limit. It doesn't
+    /// count as one that waits for input or output any more either: statements that never end,
+    /// like the binary log's way to a replica, would use that share up.
+    pub(crate) fn take_from_stalled(&self, worker: &WorkerShared) {
+        if worker.credit.transition(Credit::Held, Credit::Stalled) {
+            worker.stats.stalls();
+            self.credits.release();
+        } else if worker.credit.transition(Credit::Slept, Credit::Stalled) {
+            self.slept_statement_ended();
+        }
+    }
+
+    /// Credits that are lent for input and output now.
+    #[cfg(all(test, loom))]
+    pub(crate) fn io_lent(&self) -> i64 {
+        self.io_lent.load(Ordering::Relaxed)
+    }
+
+    /// The statement of a worker with [`Credit::Slept`] has ended, or counts as stalled.
     pub(crate) fn slept_statement_ended(&self) {
         self.io_lent.fetch_sub(1, Ordering::Relaxed);
     }

@@ -60,7 +60,8 @@ impl Host for BareHost {
     fn session_open(&self, channel: Channel) -> Option<Opened> {
         let fd = channel.as_raw() as i32;
         let outcome = Outcome { wait_timeout: Micros::from_secs(28_800), ..Outcome::default() };
-        Some(Opened { session: Session::from_raw(fd as usize), fd, is_admin: false, outcome })
+        let (session, kind) = (Session::from_raw(fd as usize), ConnectionKind::User);
+        Some(Opened { session, fd, id: fd as u32, kind, outcome })
     }
 
     fn session_arm(&self, _: &Session, _: Token, arm: &mut dyn FnMut() -> i32) -> Armed {
@@ -72,6 +73,10 @@ impl Host for BareHost {
     fn session_close(&self, session: Session, _: CloseReason) {
         // SAFETY: `connect` gave the descriptor away; a session is closed once.
         drop(unsafe { OwnedFd::from_raw_fd(session.as_raw() as i32) });
+    }
+
+    fn thread_id(&self) -> Option<u64> {
+        None
     }
 
     fn session_attach(&self, _: &Session) {}

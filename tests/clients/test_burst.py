@@ -3,16 +3,15 @@
 import selectors
 import time
 
-from harness import ServerTest, Target, pool_threads, resident_kib, threads, wait_until
+from harness import OwnServerTest, Target, pool_threads, resident_kib, threads, wait_until
 
-# Idle workers retire after 30 s.
-RETIRE_SECONDS = 45
+RETIRE_SECONDS = 10
 
 
-class Burst(ServerTest):
-    """The pool has come to rest before."""
+class Burst(OwnServerTest):
+    """The pool has come to rest before, and idle workers retire after a second instead of 30."""
 
-    needs_pool = True
+    options = ("--thread-pool-idle-timeout=1",)
 
     def answers(self, sessions, statement):
         """Sends everybody's statement at once; returns the seconds until each answer, in order."""

@@ -38,6 +38,12 @@ impl Deadlines {
         self.heap.retain(|Reverse((at, token))| keep(*at, *token));
     }
 
+    /// The connections of all entries.
+    #[cfg(feature = "sim")]
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = Token> {
+        self.heap.iter().map(|Reverse((_, token))| *token)
+    }
+
     /// When the next entry is due.
     pub fn next(&self) -> Option<Moment> {
         self.heap.peek().map(|Reverse((at, _))| *at)

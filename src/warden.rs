@@ -173,7 +173,8 @@ impl Warden {
         }
         self.login_threads_wanted = self.pool.logins.threads_wanted(now);
         let pool = Arc::clone(&self.pool);
-        if self.workers() >= self.pool.settings.max_workers() && self.some_group_lacks_worker() {
+        if self.pool.workers() >= self.pool.settings.max_workers() && self.some_group_lacks_worker()
+        {
             self.complaint = self.complain(now, ALL_WORKERS_USED);
         }
         if self.is_saturated(now) {
@@ -200,7 +201,7 @@ impl Warden {
 
     /// No further worker may or can be started now.
     fn cannot_start(&self, now: Moment) -> bool {
-        now < self.no_spawn_before || self.workers() >= self.pool.settings.max_workers()
+        now < self.no_spawn_before || self.pool.workers() >= self.pool.settings.max_workers()
     }
 
     fn some_group_lacks_worker(&self) -> bool {
@@ -297,11 +298,6 @@ impl Warden {
             && counters.starting.load(Ordering::SeqCst) == 0
     }
 
-    /// Workers that count against the pool's bound.
-    fn workers(&self) -> u32 {
-        self.pool.ordinary_groups().iter().map(|g| g.counters.workers.load(Ordering::SeqCst)).sum()
-    }
-
     fn spawned(&mut self, role: Role, group: GroupId, ok: bool, now: Moment) {
         if ok {
             if role == Role::Worker {
@@ -317,9 +313,9 @@ impl Warden {
             self.pool.logins.threads.fetch_sub(1, Ordering::SeqCst);
             self.login_threads_wanted = 0;
         } else {
-            let counters = &self.pool.group(group).counters;
-            counters.workers.fetch_sub(1, Ordering::SeqCst);
-            counters.starting.fetch_sub(1, Ordering::SeqCst);
+            let group = self.pool.group(group);
+            self.pool.uncount_worker(group);
+            group.counters.starting.fetch_sub(1, Ordering::SeqCst);
         }
         self.no_spawn_before = now + SPAWN_PAUSE;
         self.complaint = self.complain(now, THREAD_REFUSED);
@@ -348,15 +344,13 @@ impl Warden {
         let limit = self.pool.settings.stall_limit();
         self.pool.threads.for_each_worker(|worker| {
             let Some(age) = worker.statement_started().map(|at| now.since(at)) else { return };
-            if worker.credit.get() != Credit::Held {
+            if age >= limit {
+                self.pool.take_from_stalled(worker);
                 return;
             }
-            if worker.watched.has_slept() && age >= TICK {
+            let is_held = worker.credit.get() == Credit::Held;
+            if is_held && worker.watched.has_slept() && age >= TICK {
                 self.pool.take_from_sleeper(worker);
-            }
-            if age >= limit && worker.credit.transition(Credit::Held, Credit::Stalled) {
-                worker.stats.stalls();
-                self.pool.credits.release();
             }
         });
     }

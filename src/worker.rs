@@ -246,6 +246,13 @@ impl Worker {
             if self.pool.is_stopping() {
                 return self.exit();
             }
+            if self.is_surplus() {
+                let Some((owned, marks)) = self.take_holder() else { return self.exit() };
+                match self.begin(owned, marks, now) {
+                    Some(want) => return want,
+                    None => continue,
+                }
+            }
             if !self.admit() {
                 if let Some((owned, marks)) = self.take_granted() {
                     match self.begin(owned, marks, now) {
@@ -282,6 +289,12 @@ impl Worker {
                 return want;
             }
         }
+    }
+
+    /// With more workers than the bound one serves only sessions that hold locks: if it took
+    /// others, each of them might come to wait for a lock, and the number would grow for ever.
+    fn take_holder(&mut self) -> Option<(Owned, Marks)> {
+        if self.admit() { self.take_high() } else { self.take_granted() }
     }
 
     /// Makes sure that this worker may run a statement.
@@ -385,12 +398,21 @@ impl Worker {
         !self.group().is_admin && self.pool.credits.free() < 0
     }
 
+    /// There are more workers than the bound; any of them is one too many.
+    fn is_surplus(&self) -> bool {
+        !self.group().is_admin && self.pool.has_surplus_workers()
+    }
+
     /// What may begin in spite of an overdraft: a session that holds locks, for it frees others,
     /// or one that has waited for the kick-up time.
     fn take_urgent(&mut self, now: Moment) -> Option<(Owned, Marks)> {
         if let Some(job) = self.take_overdue(now) {
             return Some(job);
         }
+        self.take_high()
+    }
+
+    fn take_high(&self) -> Option<(Owned, Marks)> {
         self.pool.groups_from(self.shared.group).find_map(|group| self.pool.pop_high(group))
     }
 
@@ -462,7 +484,8 @@ impl Worker {
         let left = self.withdraw();
         let Some((first, marks)) = self.claim_events(now) else { return self.idle(left, now) };
         self.settled = false;
-        let must_wait = self.is_overdrawn() && !self.connection(&first).holds_locks();
+        let only_holders = self.is_overdrawn() || self.is_surplus();
+        let must_wait = only_holders && !self.connection(&first).holds_locks();
         if must_wait || !self.admit() {
             let pool = Arc::clone(&self.pool);
             pool.enqueue(self.group(), first, now);
@@ -697,7 +720,7 @@ impl Worker {
             self.pool.credits_freed(self.shared.group);
         }
         let group = self.group();
-        group.counters.workers.fetch_sub(1, Ordering::SeqCst);
+        self.pool.uncount_worker(group);
         if self.pool.is_stopping() {
             // Passes the news on to the next one that waits in the poller.
             group.poller.notify();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the lock-free protocols under loom's model checker (src/model.rs). The flag changes every
+# Runs the lock-free protocols under loom's model checker (src/model). The flag changes every
 # crate's build, hence a target folder of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -20,7 +20,7 @@ pub enum Credit {
 }
 
 /// State of one worker's credit. The worker itself moves it between all states; the warden makes
-/// only `Held → Stalled` and `Held → Slept`. Each move is one atomic exchange, so a credit is never
+/// only `Held → Stalled`, `Held → Slept` and `Slept → Stalled`. Each move is one atomic exchange, so a credit is never
 /// counted twice.
 ///
 /// AcqRel is enough: the word publishes nothing but itself, the count behind it

@@ -75,6 +75,12 @@ impl Transactions {
         self.forgiven_at.filter(|at| now.since(*at) < NOTICE)
     }
 
+    /// Connections that wait.
+    #[cfg(feature = "sim")]
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = Token> {
+        self.waiting.iter().copied()
+    }
+
     /// Number of transactions that count.
     pub fn open(&self) -> usize {
         self.open.len()

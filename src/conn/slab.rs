@@ -75,6 +75,14 @@ impl Slab {
         chunk.get(index as usize % CHUNK)
     }
 
+    /// The connections at this moment.
+    #[cfg(feature = "sim")]
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = Token> {
+        let chunks = self.chunks.iter().filter_map(|chunk| chunk.get());
+        let slots = chunks.flat_map(|chunk| chunk.iter()).zip(0..);
+        slots.filter_map(|(slot, index)| slot.token(index))
+    }
+
     /// Number of slots in use.
     pub fn len(&self) -> usize {
         let free = self.free.lock();

@@ -270,6 +270,14 @@ impl Connection {
         Self::generation_of(word) == token.generation() && word & PHASE != Phase::Free as u64
     }
 
+    /// The token of its present life, if it is in use; `index` is its place in the table.
+    #[cfg(feature = "sim")]
+    pub(super) fn token(&self, index: u32) -> Option<Token> {
+        let word = self.word.load(Ordering::Acquire);
+        let in_use = word & PHASE != Phase::Free as u64;
+        in_use.then(|| Token::new(Self::generation_of(word), index))
+    }
+
     /// Present phase, for tables and tests.
     pub fn phase(&self) -> Phase {
         Self::phase_of(self.word.load(Ordering::Acquire))

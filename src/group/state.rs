@@ -129,6 +129,12 @@ impl<W> GroupState<W> {
         (self.high.len() + self.preferred.len() + self.low.len()) as u32
     }
 
+    /// The tokens of all entries.
+    #[cfg(feature = "sim")]
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = Token> {
+        self.high.iter().chain(&self.low).map(|entry| entry.token)
+    }
+
     /// How long the oldest entry has waited.
     pub fn oldest_wait(&self, now: Moment) -> Micros {
         let fronts = [self.high.since(), self.preferred.since(), self.low.since()];

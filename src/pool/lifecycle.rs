@@ -49,12 +49,19 @@ impl Pool {
                 self.logins.threads.fetch_add(1, Ordering::SeqCst);
             }
             Role::Worker => {
-                let Group { counters, stats, .. } = self.group(group);
+                let Group { counters, stats, is_admin, .. } = self.group(group);
                 let before = counters.workers.fetch_add(1, Ordering::SeqCst);
                 stats.thread_starts(before + 1, self.clock.now());
                 counters.starting.fetch_add(1, Ordering::SeqCst);
+                self.workers.fetch_add(u32::from(!is_admin), Ordering::SeqCst);
             }
         }
+    }
+
+    /// Takes a worker out of the count: it ends, or it couldn't be started.
+    pub(crate) fn uncount_worker(&self, group: &Group) {
+        group.counters.workers.fetch_sub(1, Ordering::SeqCst);
+        self.workers.fetch_sub(u32::from(!group.is_admin), Ordering::SeqCst);
     }
 
     /// Starts a thread that its counters count already; false if the host refused.
@@ -86,20 +93,35 @@ impl Pool {
 
     /// Stops all threads and waits for them. Idempotent.
     pub fn shutdown(&self) {
+        self.announce_stop();
+        let warden = self.warden_thread.lock().take();
+        if let Some(thread) = warden {
+            self.host.thread_join(thread);
+        }
+        self.wake_all();
+        for thread in self.threads.take_all() {
+            self.host.thread_join(thread);
+        }
+        self.close_remaining();
+    }
+
+    /// Steps 1 to 3 but for the joining.
+    pub(crate) fn announce_stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         for channel in self.logins.close() {
             self.host.channel_reject(channel, RejectReason::Shutdown);
         }
         self.warden.kick();
-        let warden = self.warden_thread.lock().take();
-        if let Some(thread) = warden {
-            self.host.thread_join(thread);
-        }
+    }
+
+    /// Step 4, when the warden has ended.
+    pub(crate) fn wake_all(&self) {
         self.threads.for_each_worker(|worker| worker.parker.unpark());
         self.groups.iter().for_each(|group| group.poller.notify());
-        for thread in self.threads.take_all() {
-            self.host.thread_join(thread);
-        }
+    }
+
+    /// Step 6, when all threads have ended.
+    pub(crate) fn close_remaining(&self) {
         self.connections.drain(|session| {
             self.host.session_close(session, CloseReason::Ended);
         });

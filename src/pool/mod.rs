@@ -78,6 +78,9 @@ pub struct Pool {
     /// The same threads as the tables see them.
     pub registry: Arc<Registry>,
     warden_thread: Mutex<Option<Thread>>,
+    /// See `workers()`. Written by the warden (+1) and by ending workers (−1), read by all
+    /// between two jobs.
+    workers: AtomicU32,
     /// Ordinary groups, then the admin group.
     groups: Box<[Group]>,
     /// Round robin over groups, for new connections.
@@ -112,6 +115,7 @@ impl Pool {
             threads: Threads::default(),
             registry: Arc::default(),
             warden_thread: Mutex::new(None),
+            workers: AtomicU32::new(0),
             groups: groups?.into_boxed_slice(),
             next_group: AtomicU32::new(0),
             rotor: AtomicU32::new(0),
@@ -147,6 +151,17 @@ impl Pool {
         self.next_group.fetch_add(1, Ordering::Relaxed) % self.ordinary_groups().len() as u32
     }
 
+    /// Workers of all ordinary groups that exist or are being started.
+    pub(crate) fn workers(&self) -> u32 {
+        self.workers.load(Ordering::SeqCst)
+    }
+
+    /// True if there are more workers than the bound: those that were started for sessions that
+    /// hold locks.
+    pub(crate) fn has_surplus_workers(&self) -> bool {
+        self.workers() > self.settings.max_workers()
+    }
+
     /// True from the moment shutdown begins.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
@@ -155,6 +170,13 @@ impl Pool {
     /// Number of idle timeouts that are noted, useless ones included.
     pub fn timers_len(&self) -> usize {
         self.timers.lock().len()
+    }
+
+    /// Connections whose transaction may not begin yet.
+    #[cfg(feature = "sim")]
+    pub(crate) fn held_back(&self) -> Vec<Token> {
+        let waiting: Vec<Token> = self.transactions.lock().tokens().collect();
+        self.delayed.lock().tokens().chain(waiting).collect()
     }
 
     /// Changes a system variable and puts it into force.
@@ -166,6 +188,8 @@ impl Pool {
             vars::RTP_VARIABLE_CONCURRENCY_LIMIT | vars::RTP_VARIABLE_OVERSUBSCRIBE => {
                 self.credits.set_limit(self.settings.concurrency_limit());
                 self.credits_freed(0);
+                // A lower limit can leave none, as if the last one had been taken.
+                self.warden.note_admission(&self.credits);
             }
             vars::RTP_VARIABLE_TRANSACTION_DELAY => self.end_delays(Moment::NEVER, now),
             vars::RTP_VARIABLE_MAX_TRANSACTIONS_LIMIT | vars::RTP_VARIABLE_LONGRUN_TRX_LIMIT => {
@@ -419,7 +443,25 @@ impl Pool {
         }
     }
 
-    /// The statement of a worker with [`Credit::Slept`] has ended.
+    /// Takes the credit of a statement that executes for longer than the stall limit. It doesn't
+    /// count as one that waits for input or output any more either: statements that never end,
+    /// like the binary log's way to a replica, would use that share up.
+    pub(crate) fn take_from_stalled(&self, worker: &WorkerShared) {
+        if worker.credit.transition(Credit::Held, Credit::Stalled) {
+            worker.stats.stalls();
+            self.credits.release();
+        } else if worker.credit.transition(Credit::Slept, Credit::Stalled) {
+            self.slept_statement_ended();
+        }
+    }
+
+    /// Credits that are lent for input and output now.
+    #[cfg(all(test, loom))]
+    pub(crate) fn io_lent(&self) -> i64 {
+        self.io_lent.load(Ordering::Relaxed)
+    }
+
+    /// The statement of a worker with [`Credit::Slept`] has ended, or counts as stalled.
     pub(crate) fn slept_statement_ended(&self) {
         self.io_lent.fetch_sub(1, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 use super::server::{Command, Ended, Message};
 use super::{Event, Simulation};
 use crate::config::vars;
-use crate::host::{Channel, CloseReason, Opened};
+use crate::host::{Channel, CloseReason, Opened, RejectReason};
 use crate::time::{Micros, Moment};
 use rand::RngExt;
 use std::collections::VecDeque;
@@ -31,12 +31,19 @@ pub struct Workload {
     pub commands: usize,
     /// Clients that lock a row of their own first and keep it until they end.
     pub holders: usize,
+    /// Whether some commands compute for 10 to 200 ms.
+    pub long_work: bool,
     /// Rows that the transactions of the others fight for.
     pub rows: u8,
     /// Whether the operating system often refuses a new thread.
     pub thread_shortage: bool,
-    /// Whether clients break off, are killed and fall asleep, and the limit is changed.
+    /// Whether clients break off, are killed and fall asleep, logins fail, and the limit is
+    /// changed.
     pub chaos: bool,
+    /// Time after which a waiting command overtakes those of sessions that hold locks.
+    pub kick_up: Micros,
+    /// When the server is shut down, if it is.
+    pub stops_at: Option<Micros>,
 }
 
 /// One client.
@@ -89,13 +96,16 @@ impl Simulation {
             // The others come when all locks are held.
             let latecomer = workload.holders > 0 && !client.is_hasty;
             self.clients.push(client);
-            let earliest = if latecomer { 3_000_000 } else { 0 };
+            let earliest = if latecomer { 500_000 } else { 0 };
             let start = Micros(earliest + self.random.random_range(0..20_000));
             self.schedule(start, Event::Client(id));
             if workload.chaos && self.random.random_bool(0.3) {
                 let at = Micros(self.random.random_range(0..3_000_000));
                 self.schedule(at, Event::Kill(id));
             }
+        }
+        if let Some(at) = workload.stops_at {
+            self.schedule(at, Event::Stop);
         }
         if workload.chaos {
             for _ in 0..3 {
@@ -127,7 +137,7 @@ impl Simulation {
         let mut program = VecDeque::new();
         let mut in_transaction = false;
         while program.len() < workload.commands {
-            let command = self.random_command(workload.rows, in_transaction);
+            let command = self.random_command(workload, in_transaction);
             in_transaction = match command {
                 Command::Lock(_) => true,
                 Command::Commit => false,
@@ -152,12 +162,12 @@ impl Simulation {
         }
     }
 
-    fn random_command(&mut self, rows: u8, in_transaction: bool) -> Command {
+    fn random_command(&mut self, workload: &Workload, in_transaction: bool) -> Command {
         match self.random.random_range(0..10) {
-            0 if !in_transaction => Command::Lock(self.random.random_range(0..rows)),
+            0 if !in_transaction => Command::Lock(self.random.random_range(0..workload.rows)),
             0..=2 if in_transaction => Command::Commit,
             3 => Command::Wait(Micros(self.random.random_range(50..5_000))),
-            4 if self.random.random_bool(0.1) => {
+            4 if workload.long_work && self.random.random_bool(0.1) => {
                 Command::Work(Micros(self.random.random_range(10_000..200_000)))
             }
             _ => Command::Work(Micros(self.random.random_range(20..500))),
@@ -173,7 +183,12 @@ impl Simulation {
         if client.next_number == 0 && client.outstanding.is_none() {
             let channel = Channel::from_raw(client.fd as usize);
             let is_admin = client.is_admin;
-            self.pool.add_connection(channel, is_admin).expect("the pool is running");
+            if let Err(channel) = self.pool.add_connection(channel, is_admin) {
+                assert!(self.pool.is_stopping(), "a channel was refused");
+                self.pool.host.channel_reject(channel, RejectReason::Shutdown);
+                return;
+            }
+            self.report.channels += 1;
         }
         let client = &mut self.clients[id];
         let last = client.program.len() == 1;
@@ -201,8 +216,38 @@ impl Simulation {
         }
     }
 
+    /// The server's shutdown: it kills all sessions, then it stops the pool.
+    pub(super) fn stop_event(&mut self) {
+        for fd in self.server.stop() {
+            let client = self.client_of(fd);
+            self.kill_event(client);
+        }
+        self.pool.announce_stop();
+    }
+
+    pub(super) fn channel_rejected(&mut self, fd: i32) {
+        let id = self.client_of(fd);
+        self.client_is_gone(id);
+        self.clients[id].outstanding = None;
+        self.report.turned_away += 1;
+    }
+
+    /// Its channel or its session has been consumed.
+    fn client_is_gone(&mut self, id: ClientId) {
+        let client = &mut self.clients[id];
+        assert!(!client.gone, "client {id}: its channel or session ended twice");
+        client.gone = true;
+    }
+
     pub(super) fn log_in(&mut self, channel: Channel, is_admin: bool) -> Option<Opened> {
         let client = self.client_of(channel.as_raw() as i32);
+        if self.chaos && self.random.random_bool(0.03) {
+            self.client_is_gone(client);
+            self.clients[client].outstanding = None;
+            self.kernel.end(channel.as_raw() as i32);
+            self.report.failed_logins += 1;
+            return None;
+        }
         let wait_timeout = self.clients[client].wait_timeout;
         self.clients[client].idle_since = self.kernel.now();
         let mut opened = self.server.open(&channel, wait_timeout, is_admin);
@@ -228,13 +273,15 @@ impl Simulation {
         self.check_was_delayed(fd, message.command, queueing);
         let longest = if self.server.with(fd, |session| !session.locks.is_empty()) {
             &mut self.report.longest_holder_queueing
-        } else if client.is_hasty {
-            // It hasn't got its lock yet.
+        } else if client.is_hasty || number == 1 {
+            // It hasn't got its lock yet, or the time contains its login.
             return;
         } else {
             &mut self.report.longest_low_queueing
         };
         *longest = (*longest).max(queueing);
+
+        self.check_queueing();
     }
 
     pub(super) fn answer(&mut self, fd: i32, message: Message) {
@@ -271,12 +318,11 @@ impl Simulation {
             assert!(now >= end, "client {id} timed out too early");
             self.report.latest_timeout = self.report.latest_timeout.max(now.since(end));
         }
-        assert!(!client.gone, "a session ended twice");
-        client.gone = true;
         let lost = client.outstanding.take().filter(|_| !client.killed);
+        self.client_is_gone(id);
         if let Some((number, sent)) = lost {
-            let raced =
-                session.reason == CloseReason::IdleTimeout && now.since(sent) < TIMEOUT_RACE;
+            let raced = self.pool.is_stopping()
+                || session.reason == CloseReason::IdleTimeout && now.since(sent) < TIMEOUT_RACE;
             assert!(raced, "client {id}: command {number} was lost ({:?})", session.reason);
         }
     }

@@ -164,6 +164,13 @@ impl<M: PeekCommand> Kernel<M> {
         !self.state.lock().pollers[group as usize].ready.is_empty()
     }
 
+    /// How many events of a connection will still be or can still be collected.
+    pub(super) fn events_of(&self, group: GroupId, fd: i32, token: Token) -> usize {
+        let poller = &self.state.lock().pollers[group as usize];
+        let armed = poller.armed.get(&fd) == Some(&token);
+        usize::from(armed) + poller.ready.iter().filter(|ready| **ready == token).count()
+    }
+
     pub(super) fn new_socket(&self) -> i32 {
         let mut state = self.state.lock();
         state.sockets.push(Socket {

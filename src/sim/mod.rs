@@ -39,6 +39,8 @@ enum Event {
     Kill(ClientId),
     /// A DBA changes a system variable.
     Set(u32, u32),
+    /// A DBA shuts the server down.
+    Stop,
 }
 
 /// No workload takes this long; an idle pool must have stopped setting timers by then.
@@ -62,6 +64,16 @@ pub struct Report {
     pub longest_waste: Micros,
     /// Longest time between the end of a session's `wait_timeout` and its closing.
     pub latest_timeout: Micros,
+    /// Channels that the pool has taken over.
+    pub channels: u64,
+    /// Channels that were turned away since the server was being shut down.
+    pub turned_away: u64,
+    /// Logins that failed.
+    pub failed_logins: u64,
+    /// Most sessions that held locks at one time.
+    pub most_lock_holders: usize,
+    /// Most workers of a group that executed nothing when the group got a further one.
+    pub most_idle_colleagues: usize,
     /// Threads that the operating system refused.
     pub refused_threads: u64,
     /// Most threads at one time.
@@ -84,8 +96,10 @@ pub struct Simulation {
     wasted_since: Option<Moment>,
     longest_preemption: Micros,
     thread_shortage: bool,
-    /// Nobody changes settings.
-    is_steady: bool,
+    /// Clients break off and so on, and settings change.
+    chaos: bool,
+    /// The highest concurrency limit so far.
+    highest_limit: u32,
     report: Report,
 }
 
@@ -105,6 +119,7 @@ impl Simulation {
             (vars::RTP_VARIABLE_CONNECTION_REPORT_INTERVAL, 0),
             // No transaction of a simulation is that old.
             (vars::RTP_VARIABLE_LONGRUN_TRX_LIMIT, 86_400_000),
+            (vars::RTP_VARIABLE_PRIO_KICKUP_TIMER, (workload.kick_up.0 / 1_000) as u32),
         ] {
             settings.set(variable, u64::from(value)).expect("workloads are in range");
         }
@@ -126,7 +141,8 @@ impl Simulation {
             wasted_since: None,
             longest_preemption: workload.longest_preemption,
             thread_shortage: workload.thread_shortage,
-            is_steady: !workload.chaos,
+            chaos: workload.chaos,
+            highest_limit: workload.limit,
             report: Report::default(),
         };
         for (role, group) in this.pool.permanent_threads() {
@@ -149,13 +165,23 @@ impl Simulation {
                 Event::Client(client) => self.client_event(client),
                 Event::Kill(client) => self.kill_event(client),
                 Event::Set(variable, value) => {
+                    if variable == vars::RTP_VARIABLE_CONCURRENCY_LIMIT {
+                        self.highest_limit = self.highest_limit.max(value);
+                    }
                     self.pool.set_variable(variable, u64::from(value)).expect("in range");
                 }
+                Event::Stop => self.stop_event(),
             }
             self.follow_up();
             self.check_always();
         }
-        self.check_at_rest();
+        if self.pool.is_stopping() {
+            self.pool.close_remaining();
+            self.follow_up();
+            self.check_stopped();
+        } else {
+            self.check_at_rest();
+        }
         self.report.ended_at = self.now();
         self.report
     }
@@ -175,8 +201,12 @@ impl Simulation {
             let mut threads = self.kernel.take_woken();
             threads.extend(self.server.take_granted());
             let ended = self.server.take_ended();
-            if threads.is_empty() && ended.is_empty() {
+            let rejected = self.server.take_rejected();
+            if threads.is_empty() && ended.is_empty() && rejected.is_empty() {
                 return;
+            }
+            for fd in rejected {
+                self.channel_rejected(fd);
             }
             for thread in threads {
                 self.wake(thread);

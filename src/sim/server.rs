@@ -70,7 +70,10 @@ struct State {
     owners: HashMap<u8, i32>,
     lock_queues: HashMap<u8, VecDeque<i32>>,
     ended: Vec<Ended>,
-    rejected: u64,
+    /// Sockets of the channels that the pool has turned away.
+    rejected: Vec<i32>,
+    /// The server is being shut down: whoever logs in now is to be closed.
+    stopping: bool,
     granted: Vec<ThreadId>,
 }
 
@@ -94,9 +97,11 @@ impl Server {
     pub(super) fn open(&self, channel: &Channel, wait_timeout: Micros, is_admin: bool) -> Opened {
         let fd = channel.as_raw() as i32;
         let session = SessionState { wait_timeout, ..SessionState::default() };
-        let former = self.state.lock().sessions.insert(fd, session);
+        let mut state = self.state.lock();
+        let former = state.sessions.insert(fd, session);
         assert!(former.is_none(), "a channel was opened twice");
-        let outcome = Outcome { wait_timeout, is_plain: true, ..Outcome::default() };
+        let close = state.stopping;
+        let outcome = Outcome { close, wait_timeout, is_plain: true, ..Outcome::default() };
         // Zero would be a null pointer.
         let kind = if is_admin { ConnectionKind::AdminPort } else { ConnectionKind::User };
         let session = Session::from_raw(fd as usize + 1);
@@ -142,6 +147,21 @@ impl Server {
                 true
             }
         }
+    }
+
+    /// The shutdown begins: the sockets of all sessions, which are to be killed.
+    pub(super) fn stop(&self) -> Vec<i32> {
+        let mut state = self.state.lock();
+        state.stopping = true;
+        let mut sockets: Vec<i32> = state.sessions.keys().copied().collect();
+        // The order of a hash map differs from run to run.
+        sockets.sort_unstable();
+        sockets
+    }
+
+    /// Channels that were turned away since the last call.
+    pub(super) fn take_rejected(&self) -> Vec<i32> {
+        std::mem::take(&mut self.state.lock().rejected)
     }
 
     /// Threads whose lock wait is over.
@@ -242,8 +262,8 @@ impl Host for Server {
         self.kernel.close(fd);
     }
 
-    fn channel_reject(&self, _: Channel, _: RejectReason) {
-        self.state.lock().rejected += 1;
+    fn channel_reject(&self, channel: Channel, _: RejectReason) {
+        self.state.lock().rejected.push(channel.as_raw() as i32);
     }
 
     fn log(&self, _: LogLevel, text: &str) {

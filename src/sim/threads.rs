@@ -3,7 +3,7 @@
 use super::kernel::ThreadId;
 use super::server::{Command, Message};
 use super::{Event, Simulation};
-use crate::conn::Owned;
+use crate::conn::{Owned, Token};
 use crate::driver;
 use crate::group::GroupId;
 use crate::host::{Armed, CloseReason, Role};
@@ -84,6 +84,43 @@ impl SimThread {
         }
     }
 
+    /// The connection that the thread owns.
+    pub(super) fn owned(&self) -> Option<&Owned> {
+        use worker::Done;
+        match &self.machine {
+            Machine::Worker(_, _, state) => match state {
+                WorkerState::Ready(
+                    Done::Executed(owned, _)
+                    | Done::Awaited(owned, _)
+                    | Done::Detached(owned)
+                    | Done::NotRested(owned, _),
+                ) => Some(owned),
+                WorkerState::Awaiting(owned) | WorkerState::Executing(owned, ..) => Some(owned),
+                _ => None,
+            },
+            Machine::Login(_, LoginState::Ready(login::Done::NotArmed(owned, _))) => Some(owned),
+            _ => None,
+        }
+    }
+
+    /// Events that the thread has collected and not looked at yet.
+    pub(super) fn events(&self) -> &[Token] {
+        match &self.machine {
+            Machine::Worker(worker, _, WorkerState::Ready(worker::Done::Polled)) => {
+                worker.events.as_slice()
+            }
+            Machine::Warden(warden, WardenState::Ready(warden::Done::Polled(_))) => {
+                warden.events.as_slice()
+            }
+            _ => &[],
+        }
+    }
+
+    /// It executes a statement.
+    pub(super) fn is_executing(&self) -> bool {
+        self.statement_in_execution().is_some()
+    }
+
     /// See the field.
     pub(super) fn is_awake(&self) -> bool {
         self.is_awake && !self.has_ended()
@@ -116,6 +153,9 @@ impl Simulation {
         });
         let alive = self.threads.iter().filter(|t| !t.has_ended()).count();
         self.report.most_threads = self.report.most_threads.max(alive);
+        if role == Role::Worker {
+            self.check_may_be_started(group);
+        }
         self.go_on(self.threads.len() - 1, Micros(50));
     }
 
@@ -423,6 +463,10 @@ impl Simulation {
             WardenState::Moving => unreachable!("no event comes between two states"),
         };
         let want = warden.step(self.now(), done);
+        if matches!(want, warden::Want::Exit) {
+            self.pool.wake_all();
+            return Machine::Ended;
+        }
         let state = self.warden_wants(thread, &mut warden, want);
         Machine::Warden(warden, state)
     }

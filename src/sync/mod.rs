@@ -13,7 +13,7 @@ pub(crate) use std::sync::atomic::{
 };
 
 #[cfg(not(loom))]
-pub(crate) use parking_lot::Mutex;
+pub(crate) use parking_lot::{Condvar, Mutex};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{
@@ -21,7 +21,7 @@ pub(crate) use loom::sync::atomic::{
 };
 
 #[cfg(loom)]
-pub(crate) use self::model::Mutex;
+pub(crate) use self::model::{Condvar, Mutex};
 
 /// Stands between "tell the others" and "look at what they told" (`group/README.md`): what this
 /// thread wrote before is seen by whoever this thread doesn't see. Sequentially consistent
@@ -38,8 +38,16 @@ pub(crate) fn told_before_looking() {
 
 #[cfg(loom)]
 mod model {
+    use std::ops::{Deref, DerefMut};
+    use std::time::Duration;
+
+    const PANICKED: &str = "a model thread panicked";
+
     /// loom's mutex with parking_lot's signature (no poisoning).
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    /// Empty only while a [`Condvar`] has it.
+    pub(crate) struct Guard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
 
     impl<T: Default> Default for Mutex<T> {
         fn default() -> Self {
@@ -52,8 +60,41 @@ mod model {
             Self(loom::sync::Mutex::new(value))
         }
 
-        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0.lock().expect("a model thread panicked")
+        pub(crate) fn lock(&self) -> Guard<'_, T> {
+            Guard(Some(self.0.lock().expect(PANICKED)))
+        }
+    }
+
+    impl<T> Deref for Guard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            self.0.as_ref().expect("not waiting")
+        }
+    }
+
+    impl<T> DerefMut for Guard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.0.as_mut().expect("not waiting")
+        }
+    }
+
+    /// loom's condition variable with parking_lot's signature.
+    #[derive(Default)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub(crate) fn wait<T>(&self, guard: &mut Guard<'_, T>) {
+            guard.0 = guard.0.take().map(|inner| self.0.wait(inner).expect(PANICKED));
+        }
+
+        /// In models time doesn't pass, so that a sleep without a wake-up is found.
+        pub(crate) fn wait_for<T>(&self, guard: &mut Guard<'_, T>, _: Duration) {
+            self.wait(guard);
         }
     }
 }

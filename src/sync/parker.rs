@@ -1,7 +1,7 @@
 //! How a thread of the pool sleeps until another one has work for it.
 
+use super::{Condvar, Mutex};
 use crate::time::Micros;
-use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
 /// The sleeping place of one thread. An `unpark` before the `park` is remembered (one of them).
@@ -35,7 +35,9 @@ impl Park for Parker {
         if !*unparked {
             match timeout {
                 // Spurious returns are fine: every caller looks again at what it waited for.
-                Some(t) => drop(self.changed.wait_for(&mut unparked, Duration::from_micros(t.0))),
+                Some(t) => {
+                    self.changed.wait_for(&mut unparked, Duration::from_micros(t.0));
+                }
                 None => self.changed.wait(&mut unparked),
             }
         }

@@ -22,6 +22,7 @@ COM_QUIT = 0x01
 COM_QUERY = 0x03
 COM_PING = 0x0E
 COM_CHANGE_USER = 0x11
+COM_BINLOG_DUMP = 0x12
 COM_STMT_PREPARE = 0x16
 COM_STMT_EXECUTE = 0x17
 COM_RESET_CONNECTION = 0x1F
@@ -31,6 +32,7 @@ LONG_PASSWORD = 1 << 0
 LONG_FLAG = 1 << 2
 CONNECT_WITH_DB = 1 << 3
 COMPRESS = 1 << 5
+LOCAL_FILES = 1 << 7
 PROTOCOL_41 = 1 << 9
 INTERACTIVE = 1 << 10
 SSL = 1 << 11
@@ -518,6 +520,13 @@ class Connection:
             payload += bytes(nulls) + b"\x01" + types + data
         self.send_command(COM_STMT_EXECUTE, payload)
         return self.read_result(binary=True)
+
+    def dump_binary_log(self, file, server_id):
+        """COM_BINLOG_DUMP from the file's start: makes this the connection of a replica, which only receives."""
+        # Tells the server that this client understands checksums.
+        self.query("SET @source_binlog_checksum = @@GLOBAL.binlog_checksum")
+        first_event = 4
+        self.send_command(COM_BINLOG_DUMP, struct.pack("<IHI", first_event, 0, server_id) + file.encode())
 
     # Results
 

@@ -10,12 +10,11 @@ a pool: what they expect was measured without one. NAME is a module, class or te
 import argparse
 import pathlib
 import random
-import resource
 import sys
 import time
 import unittest
 
-from harness import Target
+from harness import Target, allow_descriptors
 
 TEST_SECONDS = 60
 
@@ -44,17 +43,12 @@ def parse_arguments():
     parser.add_argument("--password", default="")
     parser.add_argument("--pid", type=int, help="its process id, to look for leaks")
     parser.add_argument("--sessions", type=int, default=1000, help="size of the crowd for the test of mass KILL")
+    parser.add_argument("--crowd", type=int, default=500, help="size of the crowd that waits for a lock, a login ...")
+    parser.add_argument("--mysqld", help="the server's command, for tests that start servers of their own")
+    parser.add_argument("--plugin", help="path of thread_pool_rs.so, for the same tests")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="of the random tests")
     parser.add_argument("names", nargs="*", help="modules, classes or tests")
     return parser.parse_args()
-
-
-def allow_descriptors(wanted):
-    """The tests open many sockets."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
-    return min(max(soft, wanted), hard)
 
 
 def main():

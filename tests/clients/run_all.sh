@@ -2,11 +2,13 @@
 # Usage: tests/clients/run_all.sh [NAME...]
 # Runs the client tests against a server without pool, then against one with it, then the shutdown test.
 # Prints totals; fails if a test failed. NAME limits the tests (see run.py) and leaves out the shutdown test.
-# THREAD_POOL_SESSIONS and THREAD_POOL_ROUNDS set the size of the mass KILL and the rounds of the shutdown test.
+# THREAD_POOL_SESSIONS sets the size of crowds (by default 1,000 for the mass KILL and 500 for the others, for example
+# 5000 for all), THREAD_POOL_ROUNDS the rounds of the shutdown test.
 set -euo pipefail
 here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 eval "$("$here/../env/env.sh")"
 sessions=${THREAD_POOL_SESSIONS:-1000}
+crowd=${THREAD_POOL_SESSIONS:-500}
 rounds=${THREAD_POOL_ROUNDS:-10}
 
 output=$(mktemp)
@@ -37,7 +39,7 @@ check() {
   eval "$assignments"
   running=$SERVER_DIR
   report "$name" "$here/run.py" --socket "$SERVER_SOCKET" --port "$SERVER_PORT" --admin-port "$SERVER_ADMIN_PORT" \
-    --pid "$SERVER_PID" --sessions "$sessions" "${names[@]}"
+    --pid "$SERVER_PID" --sessions "$sessions" --crowd "$crowd" "${own_server[@]}" "${names[@]}"
   running=''
   if ! "$here/server.py" stop "$SERVER_DIR"; then
     status=1
@@ -46,7 +48,9 @@ check() {
 }
 
 names=("$@")
+own_server=()
 check "without pool"
+own_server=(--mysqld "$MYSQLD" --plugin "$PLUGIN")
 check "with pool" --pool --plugin "$PLUGIN"
 if [[ ${#names[@]} == 0 ]]; then
   report "shutdown" "$here/shutdown.py" --mysqld "$MYSQLD" --plugin "$PLUGIN" --rounds "$rounds"

@@ -99,10 +99,11 @@ def start_time(pid):
 class Server:
     """A server with its folder. Use it as a context manager, or call `start` and `stop`."""
 
-    def __init__(self, mysqld, plugin=None, options=(), folder=None):
+    def __init__(self, mysqld, plugin=None, options=(), folder=None, environment=None):
         self.mysqld = mysqld
         self.plugin = plugin
         self.options = list(options)
+        self.environment = dict(environment or {})
         self.folder = pathlib.Path(folder) if folder else None
         self.process = None
         self.pid = None
@@ -160,7 +161,12 @@ class Server:
             (self.folder / "data" / "auto.cnf").unlink(missing_ok=True)
         with open(self.folder / "output", "wb") as output:
             self.process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env=os.environ | self.environment,
             )
         self.pid = self.process.pid
         (self.folder / "started").write_text(f"{self.pid} {start_time(self.pid)}", encoding="ascii")
@@ -192,8 +198,17 @@ class Server:
         except subprocess.TimeoutExpired:
             return None
 
+    def restart(self):
+        """Ends the server, which must do so by itself, and starts it again with the same data."""
+        self._end()
+        self.start()
+
     def stop(self):
         """Ends the server and removes its folder; the exit code must be 0."""
+        self._end()
+        shutil.rmtree(self.folder)
+
+    def _end(self):
         code = self.process.poll()
         if code is None:
             self.process.send_signal(signal.SIGTERM)
@@ -203,7 +218,6 @@ class Server:
             self.process.wait()
         if code != 0:
             raise ServerFailure(f"the server {'had to be killed' if code is None else f'ended with {code}'}:\n{end_of(self.log)}")
-        shutil.rmtree(self.folder)
 
 
 def stop_folder(folder):

@@ -9,6 +9,9 @@ eval "$("$here/../env/env.sh")"
 sessions=${THREAD_POOL_SESSIONS:-1000}
 rounds=${THREAD_POOL_ROUNDS:-10}
 
+# The load generator, which test_load.py runs.
+make -C "$here/../.." load
+
 output=$(mktemp)
 running=''
 # shellcheck disable=SC2317 # called by the trap

@@ -9,6 +9,7 @@ use crate::{
     failure::Failure,
     pacing::Gaps,
     random::Distribution,
+    scheduling::Scheduling,
     wire::{Account, Address},
     workload::{Cast, Oltp, Workload, sbtest::Data},
 };
@@ -113,6 +114,9 @@ pub struct RunOptions {
     /// Threads that drive them, each with an event loop of its own
     #[arg(long, default_value_t = 2, value_parser = value_parser!(u32).range(1..=64))]
     pub threads: u32,
+    /// Whether these threads may push the server's aside when an answer comes
+    #[arg(long, value_enum, default_value_t = Scheduling::Batch)]
+    pub scheduling: Scheduling,
     /// Time that is measured
     #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..=86_400))]
     pub seconds: u32,

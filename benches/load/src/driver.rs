@@ -21,6 +21,7 @@ use crate::{
     connection::{Connection, Logins, Phase},
     measure::Tally,
     pacing::{Arrivals, Pacing, Schedule, dispatch},
+    scheduling::Scheduling,
     workload::Class,
 };
 
@@ -49,6 +50,7 @@ struct Thread {
 
 /// What a thread takes with it.
 struct Share {
+    scheduling: Scheduling,
     connections: Vec<Connection>,
     phase: watch::Receiver<Phase>,
     tally: Arc<Mutex<Tally>>,
@@ -84,6 +86,7 @@ impl Driver {
             // Dealt out like cards, so that each thread has its share of each class.
             let places = places(classes).enumerate().filter(|(number, _)| number % count == index);
             let share = Share {
+                scheduling: options.scheduling,
                 connections: places
                     .map(|(number, (role, place))| Connection {
                         role,
@@ -187,6 +190,7 @@ fn open_loop(options: &RunOptions, rate: f64, index: usize, count: usize) -> Ope
 impl Share {
     /// The life of a thread. Returns the number of connections that had to be cut off.
     fn drive(self) -> usize {
+        self.scheduling.apply().expect("a thread may give up priority");
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()

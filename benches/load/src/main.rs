@@ -11,7 +11,7 @@
 //! | [`server`] | what processes use |
 //! | [`report`] | the JSON |
 //! | [`wire`], [`connect`] | the MySQL client; logging in |
-//! | [`prepare`], [`random`], [`progress`], [`failure`] | small parts |
+//! | [`prepare`], [`random`], [`scheduling`], [`progress`], [`failure`] | small parts |
 
 mod alarm;
 mod args;
@@ -26,6 +26,7 @@ mod progress;
 mod random;
 mod report;
 mod run;
+mod scheduling;
 mod server;
 mod wire;
 mod workload;

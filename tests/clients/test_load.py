@@ -16,6 +16,7 @@ DATABASE = "load_test"
 TABLES = 2
 ROWS = 500
 CONNECTIONS = 4
+DATA = ("--database", DATABASE, "--tables", str(TABLES), "--rows", str(ROWS))
 LIMIT_SECONDS = 60
 
 
@@ -29,13 +30,12 @@ class Load(ServerTest):
         self.addCleanup(self.control.query, f"DROP DATABASE IF EXISTS {DATABASE}")
         self.program("prepare")
 
-    def start(self, *arguments):
+    def start(self, *arguments, address=None, user=None, password=None):
         """The finished process."""
-        command, *rest = arguments
-        address = ["--socket", Target.socket, "--user", Target.user, "--database", DATABASE]
+        address = address or ["--socket", Target.socket]
         return subprocess.run(
-            [PROGRAM, command, *rest, *address, "--tables", str(TABLES), "--rows", str(ROWS)],
-            env={**os.environ, "MYSQL_PWD": Target.password},
+            [PROGRAM, *arguments, *address, "--user", user or Target.user, *DATA],
+            env={**os.environ, "MYSQL_PWD": password or Target.password},
             capture_output=True,
             text=True,
             timeout=LIMIT_SECONDS,
@@ -94,9 +94,8 @@ class Load(ServerTest):
         query = f"SELECT SUM(k) FROM {DATABASE}.sbtest1"
         before = int(self.control.value(query))
         result = self.load("update-hot")
-        # Those in the last moment are committed, but not measured any more.
-        after = int(self.control.value(query)) - before
-        self.assertTrue(0 <= after - result["transactions"] <= 2 * CONNECTIONS, (after, result["transactions"]))
+        # What is committed just before and just after the measured time isn't counted.
+        self.assertGreaterEqual(int(self.control.value(query)) - before, result["transactions"])
 
     def test_connect_query_logs_in_each_time(self):
         before = self.connections_so_far()
@@ -122,6 +121,22 @@ class Load(ServerTest):
         # Whatever has arrived is done, waits, or is at work.
         undone = arrivals - result["transactions"] - result["open_loop"]["waiting_at_end"]
         self.assertLessEqual(abs(undone), CONNECTIONS)
+
+    def test_login_with_a_password(self):
+        """Of a new account, whose password the server hasn't seen: over TCP it's encrypted with the server's key."""
+        addresses = {"socket": ["--socket", Target.socket], "TCP": ["--port", str(Target.port)]}
+        for plain, (name, address) in enumerate(addresses.items()):
+            with self.subTest(name):
+                user, password = f"load{plain}", "a long secret"
+                self.control.query(f"CREATE USER {user} IDENTIFIED BY '{password}'")
+                self.addCleanup(self.control.query, f"DROP USER {user}")
+                self.control.query(f"GRANT ALL ON {DATABASE}.* TO {user}")
+                options = ("run", "idle", "--seconds", "1", "--warm-up-seconds", "0", "--connections", "2")
+                process = self.start(*options, address=address, user=user, password="wrong")
+                self.assertIn("server error 1045", process.stderr)
+                process = self.start(*options, address=address, user=user, password=password)
+                self.assertEqual(process.returncode, 0, process.stderr)
+                self.assertEqual(json.loads(process.stdout)["errors"]["total"], 0)
 
     def test_think_time_slows_down(self):
         result = self.load("point-select", "--think-time-ms", "50")
@@ -154,9 +169,8 @@ class Load(ServerTest):
     def test_a_killed_session_is_counted_and_replaced(self):
         """Those of the load are the only ones beside the control session."""
         process = subprocess.Popen(
-            [PROGRAM, "run", "point-select", "--socket", Target.socket, "--user", Target.user, "--database", DATABASE]
-            + ["--tables", str(TABLES), "--rows", str(ROWS), "--connections", "1", "--seconds", "3"]
-            + ["--warm-up-seconds", "0"],
+            [PROGRAM, "run", "point-select", "--socket", Target.socket, "--user", Target.user, *DATA]
+            + ["--connections", "1", "--seconds", "3", "--warm-up-seconds", "0"],
             env={**os.environ, "MYSQL_PWD": Target.password},
             stdout=subprocess.PIPE,
             text=True,

@@ -26,10 +26,7 @@ impl TimerAlarm {
         )?;
         // SAFETY: the descriptor is an OwnedFd, always the same and open until it is dropped; the AsyncFd owns it and
         // nobody takes it out.
-        #[expect(
-            unsafe_code,
-            reason = "tokio can't know that a type keeps its descriptor; OwnedFd does"
-        )]
+        #[expect(unsafe_code, reason = "tokio can't see that OwnedFd keeps its descriptor")]
         let registered = unsafe { AsyncFd::register_with_interest(timer, Interest::READABLE) };
         Ok(TimerAlarm(registered?))
     }

@@ -17,7 +17,7 @@ USE_MYSQL := eval "$$(tests/env/env.sh)"
 CXX_FILES = $$(git ls-files 'cpp_shim/*.cc' 'cpp_shim/*.h' 'tests/host/*.c' 'tests/host/*.cc')
 SHELL_SCRIPTS = $$(git ls-files | while read -r file; do if head -c 64 -- "$$file" | grep -qE '^\#!.*\b(ba)?sh$$'; then echo "$$file"; fi; done)
 
-.PHONY: help all build demo bench-dispatch run test lint format env install clean
+.PHONY: help all build load demo bench-dispatch run test lint format env install clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -31,6 +31,9 @@ build: ## fetch what is needed and build build/thread_pool_rs.so
 	cmake -S . -B $(BUILD) -DMYSQL_SOURCE_DIR="$$MYSQL_SOURCE_DIR" -DMYSQL_BUILD_DIR="$$MYSQL_BUILD_DIR" \
 	  -DMYSQL_EXTRA_INCLUDE_DIR="$$MYSQL_EXTRA_INCLUDE_DIR"
 	cmake --build $(BUILD) --target thread_pool_rs --parallel
+
+load: ## build the load generator, target/load/rtp_load; benches/load/README.md says how to use it
+	cargo build --locked --profile load -p rtp_load
 
 demo: build ## compare two servers, without and with the pool, under sysbench
 	@$(PACKAGES) demo test
@@ -49,15 +52,15 @@ test: ## run all tests; ends with a line of totals
 
 lint: ## check formats, run clippy, shellcheck and the rules of tests/tidy.sh
 	@$(PACKAGES) build lint
-	cargo fmt --check
-	cargo clippy --locked --all-targets --all-features -- -D warnings
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 	clang-format --dry-run -Werror $(CXX_FILES)
 	shellcheck -x $(SHELL_SCRIPTS)
 	tests/tidy.sh
 
 format: ## format Rust and C++
 	@$(PACKAGES) lint
-	cargo fmt
+	cargo fmt --all
 	clang-format -i $(CXX_FILES)
 
 # Built first, so that $PLUGIN and $MTR can be used at once. Standard output is only for the eval.

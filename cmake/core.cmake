@@ -14,10 +14,10 @@ get_filename_component(rtp_target_dir "${rtp_target_dir}" ABSOLUTE)
 get_filename_component(rtp_root "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
 set(rtp_archive "${rtp_target_dir}/${RTP_RUST_PROFILE}/libthread_pool_rs.a")
 
-# Always run: cargo knows best what is stale.
+# Always run: cargo knows best what is stale. Only this package: the load generator's dependencies are none of the module's.
 add_custom_target(rtp_core_build
   COMMAND "${CMAKE_COMMAND}" -E env "CARGO_TARGET_DIR=${rtp_target_dir}"
-          "${CARGO}" build --lib --locked --profile "${RTP_RUST_PROFILE}"
+          "${CARGO}" build --package thread_pool_rs --lib --locked --profile "${RTP_RUST_PROFILE}"
   WORKING_DIRECTORY "${rtp_root}"
   BYPRODUCTS "${rtp_archive}"
   COMMENT "Building the Rust core (${RTP_RUST_PROFILE})"

@@ -48,6 +48,9 @@ rust_tests() {
     cargo test --locked --profile release-assert --all-features --no-fail-fast
 }
 
+# In the profile in which the client tests run it.
+load_tests() { cargo test --locked --profile load --package rtp_load; }
+
 own_suite() {
   eval "$(tests/env/env.sh)"
   $MTR --suite=thread_pool_rs --parallel=3 --force --max-test-fail=0
@@ -56,6 +59,7 @@ own_suite() {
 steps=(
   'build|step|build_all'
   'Rust tests|cargo|rust_tests'
+  'load generator|cargo|load_tests'
   'loom models|cargo|tests/loom.sh'
   'C interface and module check|ctest|c_interface'
   "the server's own build|step|tests/build/in_tree.sh"

@@ -47,4 +47,15 @@ while read -r file; do
   fi
 done < <(files '*.sh' '*.py' '.ci/*')
 
+# Crates are linked with GPL-2.0-only code. Each part of a licence that must be kept (AND) needs an alternative (OR, or
+# the older /) that allows this; Apache-2.0 alone doesn't.
+readonly allowed='(MIT|MIT-0|BSD-[23]-Clause|ISC|Zlib|Unlicense|CC0-1\.0|0BSD|Unicode-3\.0|MPL-2\.0|GPL-2\.0(-only|-or-later))'
+crates=$(cargo tree --locked --workspace --all-features --edges normal,build,dev --prefix none --format '{p}|{l}') ||
+  complain "cargo can't list the crates"
+while IFS='|' read -r crate licence; do
+  while read -r part; do
+    grep -qE "(^|[ (/])$allowed($|[ )/])" <<<"$part" || complain "licence of $crate: $licence"
+  done <<<"${licence// AND /$'\n'}"
+done < <(sed '/^$/d; s/ (\*)$//' <<<"$crates" | sort -u)
+
 exit "$bad"

@@ -11,6 +11,9 @@ sessions=${THREAD_POOL_SESSIONS:-1000}
 crowd=${THREAD_POOL_SESSIONS:-500}
 rounds=${THREAD_POOL_ROUNDS:-10}
 
+# The load generator, which test_load.py runs.
+make -C "$here/../.." load
+
 output=$(mktemp)
 running=''
 # shellcheck disable=SC2317 # called by the trap

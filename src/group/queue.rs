@@ -68,6 +68,12 @@ impl Queue {
         self.entries.iter().take_while(|e| e.since <= limit).count() as u32
     }
 
+    /// The tokens of all entries.
+    #[cfg(feature = "sim")]
+    pub(super) fn tokens(&self) -> impl Iterator<Item = Token> {
+        self.entries.iter().map(|e| e.token)
+    }
+
     /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.entries.len()

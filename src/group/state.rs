@@ -132,7 +132,7 @@ impl<W> GroupState<W> {
     /// The tokens of all entries.
     #[cfg(feature = "sim")]
     pub(crate) fn tokens(&self) -> impl Iterator<Item = Token> {
-        self.high.iter().chain(&self.low).map(|entry| entry.token)
+        [&self.high, &self.preferred, &self.low].into_iter().flat_map(Queue::tokens)
     }
 
     /// How long the oldest entry has waited.

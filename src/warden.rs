@@ -274,7 +274,9 @@ impl Warden {
     /// After a raise of the number of idle workers: a group in use that has fewer workers in all.
     fn understaffed_group(&self) -> Option<GroupId> {
         let staffing = &self.pool.warden.staffing;
-        if !staffing.load(Ordering::SeqCst) || self.pool.workers() >= self.pool.settings.max_workers() {
+        if !staffing.load(Ordering::SeqCst)
+            || self.pool.workers() >= self.pool.settings.max_workers()
+        {
             return None;
         }
         staffing.store(false, Ordering::SeqCst);

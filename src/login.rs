@@ -167,7 +167,7 @@ pub enum Done {
     Closed,
 }
 
-/// A login thread, as a step machine (see `worker.rs`).
+/// A login thread, as a step machine (see `worker`).
 pub struct Login {
     pool: Arc<Pool>,
     parker: Arc<dyn Park>,

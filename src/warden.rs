@@ -117,7 +117,7 @@ pub enum Done {
     Finished,
 }
 
-/// The thread as a step machine (see `worker.rs`).
+/// The thread as a step machine (see `worker`).
 pub struct Warden {
     /// Filled by the driver for [`Done::Polled`].
     pub events: Events,

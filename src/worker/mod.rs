@@ -4,14 +4,18 @@
 //! a [`Want`]. A driver does what is wanted (`driver.rs` on a real thread, `sim/` in simulated
 //! time) and comes back with a [`Done`]. So no code that holds a lock can call the server.
 
-use crate::admission::{Credit, CreditSlot};
+mod shared;
+
+pub use shared::WorkerShared;
+
+use crate::admission::Credit;
 use crate::conn::{Connection, Marks, Owned};
-use crate::group::{Group, GroupId};
+use crate::group::Group;
 use crate::host::{Armed, CloseReason, Outcome};
 use crate::poll::{BATCH, Events};
 use crate::pool::Pool;
-use crate::stats::{Recorder, ThreadKind, ThreadStats};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, Park, Watched, told_before_looking};
+use crate::stats::Recorder;
+use crate::sync::{Ordering, told_before_looking};
 use crate::time::{Micros, Moment};
 use std::sync::Arc;
 
@@ -33,69 +37,6 @@ const POLL_INTERVAL: Micros = Micros(500);
 const PARKED_TIMEOUT: Micros = Micros::from_secs(1);
 /// A worker serves its own group first, but every so many jobs it starts with another one.
 const OTHER_GROUPS_EVERY: u32 = 4;
-
-/// What others may know of a worker.
-pub struct WorkerShared {
-    /// Its group.
-    pub group: GroupId,
-    /// Where it sleeps.
-    pub parker: Arc<dyn Park>,
-    /// Its credit.
-    pub credit: CreditSlot,
-    /// Lets the warden see whether it sleeps.
-    pub(crate) watched: Watched,
-    /// It lent its credit for a wait for input or output. Only its own thread uses it.
-    pub(crate) lent_for_io: AtomicBool,
-    /// When its present statement began; 0 between statements. Written by the worker, read by the
-    /// warden; Relaxed, since a stale value only moves the detection of a stall by one look.
-    started_us: AtomicU64,
-    /// Nesting of reported waits. Only its own thread uses it.
-    wait_depth: AtomicU32,
-    /// What the tables show of it.
-    pub stats: ThreadStats,
-}
-
-impl WorkerShared {
-    /// A worker of `group`.
-    pub fn new(group: GroupId, parker: Arc<dyn Park>) -> Self {
-        Self {
-            group,
-            parker,
-            credit: CreditSlot::default(),
-            watched: Watched::default(),
-            lent_for_io: AtomicBool::new(false),
-            started_us: AtomicU64::new(0),
-            wait_depth: AtomicU32::new(0),
-            stats: ThreadStats::new(ThreadKind::Worker, group),
-        }
-    }
-
-    /// True for the outermost of nested waits.
-    pub(crate) fn enter_wait(&self) -> bool {
-        let depth = self.wait_depth.load(Ordering::Relaxed);
-        self.wait_depth.store(depth + 1, Ordering::Relaxed);
-        depth == 0
-    }
-
-    /// True when the outermost wait ends. An end without a begin is ignored.
-    pub(crate) fn leave_wait(&self) -> bool {
-        let depth = self.wait_depth.load(Ordering::Relaxed);
-        self.wait_depth.store(depth.saturating_sub(1), Ordering::Relaxed);
-        depth == 1
-    }
-
-    /// When the statement that executes now began.
-    pub fn statement_started(&self) -> Option<Moment> {
-        match self.started_us.load(Ordering::Relaxed) {
-            0 => None,
-            at => Some(Moment(at)),
-        }
-    }
-
-    fn set_statement_started(&self, at: Option<Moment>) {
-        self.started_us.store(at.map_or(0, |moment| moment.0), Ordering::Relaxed);
-    }
-}
 
 /// What a worker wants its driver to do.
 #[derive(Debug)]

@@ -178,6 +178,7 @@ fn statements_and_waits_are_counted() {
     assert_eq!(stats.sum("ROW_LOCK_WAITS"), 2);
     assert_eq!(stats.sum("FSYNC_WAITS"), 0);
     let threads = Rows::of(&pool, "tp_thread_state");
+    assert_eq!(threads.count("WAIT_TYPE", Cell::Null), threads.len(), "all waits are over");
     // Two waits of a millisecond, half a millisecond of work.
     assert!(threads.sum("ACCUMULATED_EXEC_TIME") >= 2_500);
     pool.shutdown();

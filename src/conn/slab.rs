@@ -118,6 +118,8 @@ impl Slab {
 mod tests {
     use super::super::{Marks, Phase};
     use super::*;
+    use crate::host::ConnectionKind;
+    use crate::time::Moment;
 
     fn open(slab: &Slab) -> Owned {
         slab.open(Session::from_raw(7), 3, 0).unwrap()
@@ -172,6 +174,29 @@ mod tests {
         let (owned, marks) = slot.claim_armed(token).unwrap();
         assert_eq!(marks, Marks { doubtful: true, ..Marks::default() });
         slab.close(owned);
+    }
+
+    #[test]
+    fn a_look_sees_the_living_and_nothing_of_former_lives() {
+        let slab = Slab::default();
+        let first = open(&slab);
+        let second = open(&slab);
+        let stats = slab.get(first.token()).unwrap().stats();
+        stats.opens(11, ConnectionKind::User, 1, Moment(5));
+        stats.turn_begins((0, 1), Moment(6));
+        let seen = |slab: &Slab| {
+            let mut seen = vec![];
+            slab.for_each(|index, look| seen.push((index, look.numbers.id, look.phase)));
+            seen
+        };
+        assert_eq!(seen(&slab), [(0, 11, Phase::Owned), (1, 0, Phase::Owned)]);
+        slab.close(first);
+        assert_eq!(seen(&slab), [(1, 0, Phase::Owned)]);
+        let third = open(&slab);
+        assert_eq!(seen(&slab).first(), Some(&(0, 0, Phase::Owned)), "the slot is used again");
+        slab.close(second);
+        slab.close(third);
+        assert_eq!(seen(&slab), []);
     }
 
     #[test]

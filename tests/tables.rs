@@ -141,16 +141,20 @@ fn idle_running_and_queued_connections_show_as_such() {
     assert_eq!(groups.number(1, "QUERY_THREADS_COUNT"), 1);
     running.write_all(&[0]).unwrap();
     running.read_exact(&mut [0]).unwrap();
-    assert!(Rows::of(&pool, "tp_thread_group_stats").sum("STALLED_QUERIES_EXECUTED") >= 1);
+    wait_until("the stalled statement is counted", || {
+        Rows::of(&pool, "tp_thread_group_stats").sum("STALLED_QUERIES_EXECUTED") >= 1
+    });
 
     // With no credit left a command waits in the queue.
     wait_until("the credit is free", || pool.credits.free() == 1);
     assert!(pool.credits.try_acquire());
     idle.write_all(&[PING]).unwrap();
+    // The connection's state changes first, then it enters the queue.
     wait_until("it is queued", || {
-        Rows::of(&pool, "tp_connections").count("STATE", Cell::Text("QUEUED")) == 1
+        Rows::of(&pool, "tp_thread_group_state").sum("QUEUED_TRANSACTIONS") == 1
     });
-    assert_eq!(Rows::of(&pool, "tp_thread_group_state").sum("QUEUED_TRANSACTIONS"), 1);
+    let connections = Rows::of(&pool, "tp_connections");
+    assert_eq!(connections.count("STATE", Cell::Text("QUEUED")), 1);
     pool.credits.release();
     pool.warden.kick();
     idle.read_exact(&mut [0]).unwrap();

@@ -114,7 +114,9 @@ fn idle_running_and_queued_connections_show_as_such() {
     let mut idle = connect(&pool);
     call(&mut idle, PING);
     wait_until("the first one is idle again", || {
-        Rows::of(&pool, "tp_connections").count("STATE", Cell::Text("ARMED")) == 1
+        let connections = Rows::of(&pool, "tp_connections");
+        connections.count("STATE", Cell::Text("ARMED")) == 1
+            && connections.number(0, "DIRECT_QUERY_EVENTS") == 1
     });
     let connections = Rows::of(&pool, "tp_connections");
     assert_eq!(connections.number(0, "DIRECT_QUERY_EVENTS"), 1);
@@ -153,8 +155,9 @@ fn idle_running_and_queued_connections_show_as_such() {
     wait_until("it is queued", || {
         Rows::of(&pool, "tp_thread_group_state").sum("QUEUED_TRANSACTIONS") == 1
     });
-    let connections = Rows::of(&pool, "tp_connections");
-    assert_eq!(connections.count("STATE", Cell::Text("QUEUED")), 1);
+    wait_until("its state says so", || {
+        Rows::of(&pool, "tp_connections").count("STATE", Cell::Text("QUEUED")) == 1
+    });
     pool.credits.release();
     pool.warden.kick();
     idle.read_exact(&mut [0]).unwrap();

@@ -100,36 +100,49 @@ impl Pool {
     pub(crate) fn begin_waiting_transactions(&self, now: Moment) {
         let limit = self.settings.transactions_limit().unwrap_or(usize::MAX);
         let longest = self.settings.longrun_trx_limit();
-        loop {
-            let next = {
-                let mut transactions = self.transactions.lock();
-                transactions.forgive_old(now, longest);
-                transactions.next(now, limit)
-            };
-            let Some(token) = next else { return };
+        let next = || {
+            let mut transactions = self.transactions.lock();
+            transactions.forgive_old(now, longest);
+            transactions.next(now, limit)
+        };
+        let mut released = false;
+        while let Some(token) = next() {
             let Some(connection) = self.connections.get(token) else { continue };
             match connection.claim_queued(token) {
                 Some((owned, _)) => {
                     connection.set_transaction(Some(now));
-                    self.enqueue(self.group(connection.group()), owned, now);
+                    self.enqueue_quietly(self.group(connection.group()), owned, now);
+                    released = true;
                 }
                 // Killed meanwhile.
                 None => self.transactions.lock().leave(token, now),
             }
+        }
+        self.dispatch_released(released);
+    }
+
+    /// Wakes workers for connections that were queued together: as many as may run, not one for
+    /// each connection.
+    fn dispatch_released(&self, released: bool) {
+        if released {
+            self.credits_freed(self.turn_rotor());
         }
     }
 
     /// Queues the connections whose delay ends at `due` or before: now, or [`Moment::NEVER`] for
     /// all of them.
     pub(crate) fn end_delays(&self, due: Moment, now: Moment) {
-        loop {
-            let Some((_, token)) = self.delayed.lock().pop_due(due) else { return };
+        let next = || self.delayed.lock().pop_due(due);
+        let mut released = false;
+        while let Some((_, token)) = next() {
             let Some(connection) = self.connections.get(token) else { continue };
             if let Some((owned, _)) = connection.claim_queued(token) {
                 connection.set_delayed();
-                self.enqueue(self.group(connection.group()), owned, now);
+                self.enqueue_quietly(self.group(connection.group()), owned, now);
+                released = true;
             }
         }
+        self.dispatch_released(released);
     }
 
     /// When the warden must look at what is held back.

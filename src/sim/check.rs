@@ -112,8 +112,7 @@ impl Simulation {
         // The new one is among them.
         let idle = colleagues.filter(|thread| !thread.is_executing()).count() - 1;
         self.report.most_idle_colleagues = self.report.most_idle_colleagues.max(idle);
-        // Each credit has a worker that holds it and perhaps one that was woken for it.
-        let allowed = 2 * self.highest_limit as usize + holders;
+        let allowed = self.highest_limit as usize + holders;
         assert!(idle <= allowed, "group {group} has {idle} workers without a statement");
     }
 

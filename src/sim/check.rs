@@ -141,10 +141,19 @@ impl Simulation {
         assert!(in_time, "a session waited {low:?}, {bound:?} are allowed");
     }
 
-    /// No more transactions are open than may be: sessions that hold locks or execute a statement
-    /// that may lead to that.
+    /// No transaction waits that may begin, and no more are open than may be: sessions that hold
+    /// locks or execute a statement that may lead to that.
     fn check_transactions(&self) {
-        let Some(limit) = self.pool.settings.transactions_limit() else { return };
+        let limit = self.pool.settings.transactions_limit();
+        {
+            let transactions = self.pool.transactions.lock();
+            let has_room = limit.is_none_or(|limit| transactions.open() < limit);
+            assert!(
+                !has_room || transactions.waiting() == 0,
+                "a transaction waits though it may begin"
+            );
+        }
+        let Some(limit) = limit else { return };
         let executing = self.threads.iter().filter_map(SimThread::statement_in_execution);
         let mut open: Vec<i32> = self.server.lock_holders();
         open.extend(executing.filter_map(|(owned, command)| {

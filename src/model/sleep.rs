@@ -96,6 +96,9 @@ fn a_warden_that_goes_to_sleep_sees_work_without_a_worker() {
         let mut warden = Warden::new(Arc::clone(&pool));
         // A group with connections is hungry by itself.
         pool.group(0).counters.connections.store(0, crate::sync::Ordering::SeqCst);
+        // It has been kicked before, and is awake because of that.
+        pool.warden.kick();
+        kicked.0.store(false, Ordering::SeqCst);
         let other = thread::spawn(move || pool.enqueue(pool.group(0), owned, Moment(1)));
         let want = warden.step(Moment(1), warden::Done::Unparked);
         other.join().unwrap();
@@ -109,11 +112,16 @@ fn a_warden_that_goes_to_sleep_sees_that_the_last_credit_was_taken() {
     check(|| {
         let World { pool, kicked, .. } = World::new();
         let mut warden = Warden::new(Arc::clone(&pool));
+        // It has watched a saturated pool, and is about to stop that.
+        assert!(pool.credits.try_acquire());
+        warden.step(Moment(1), warden::Done::Unparked);
+        pool.credits.release();
+        kicked.0.store(false, Ordering::SeqCst);
         let other = thread::spawn(move || {
             assert!(pool.credits.try_acquire());
             pool.warden.note_admission(&pool.credits);
         });
-        let want = warden.step(Moment(1), warden::Done::Unparked);
+        let want = warden.step(LATER, warden::Done::Unparked);
         other.join().unwrap();
         let watches = matches!(want, warden::Want::Park { timeout: Some(_) });
         assert!(watches || kicked.is_set(), "{want:?} and nobody wakes it");

@@ -221,6 +221,12 @@ impl Simulation {
                 false => self.pool.credits.free() > 0 && !all_workers_used && !warden_tries_again,
             };
             let waits = group.queued() > 0 || self.kernel.has_events(group.id);
+            let is_saturated = !group.is_admin && self.pool.credits.free() <= 0;
+            assert!(
+                !(is_saturated && waits) || warden_looks,
+                "group {} waits for a credit and the warden doesn't look",
+                group.id
+            );
             assert!(
                 !(may_run && waits),
                 "group {} waits though {} credits are free: {} queued, {} pollers, {} parked, {} \

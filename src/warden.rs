@@ -8,7 +8,7 @@ use crate::host::{LogLevel, Role, Thread};
 use crate::poll::Events;
 use crate::pool::Pool;
 use crate::stats::Reporter;
-use crate::sync::{AtomicBool, Ordering, Park};
+use crate::sync::{AtomicBool, Ordering, Park, told_before_looking};
 use crate::time::{Micros, Moment};
 use std::sync::Arc;
 
@@ -71,6 +71,7 @@ impl WardenLink {
 
     /// A credit was taken; if it was the last one, the warden must watch the pool.
     pub(crate) fn note_admission(&self, credits: &Credits) {
+        told_before_looking();
         if credits.free() <= 0 && !self.watching.load(Ordering::SeqCst) {
             self.kick();
         }
@@ -413,6 +414,7 @@ impl Warden {
         pool.warden.watching.store(busy, Ordering::SeqCst);
         // Told first, looked afterwards: a worker that took the last credit before it could see
         // the flag is seen here.
+        told_before_looking();
         if busy || self.is_saturated(now) {
             return Some(TICK);
         }

@@ -7,6 +7,8 @@ use loom::thread;
 
 /// After this time without work a worker may retire.
 const LATER: Moment = Moment(60_000_000);
+/// So long after its last sign of saturation the warden has stopped watching a pool.
+const UNSATURATED: Moment = Moment(100_000);
 
 #[test]
 fn a_worker_that_parks_sees_a_credit_that_is_given_back() {
@@ -79,6 +81,7 @@ fn of_two_workers_that_retire_one_stays_for_work_that_is_queued() {
         let queues = thread::spawn(move || pool.enqueue(pool.group(0), owned, LATER));
         let wants = [worker.step(LATER, Done::Polled), retires.join().unwrap()];
         queues.join().unwrap();
+        assert!(wants.iter().any(|want| !matches!(want, Want::Exit)), "both have retired");
         let served = wants.iter().any(|want| matches!(want, Want::Execute(_)));
         let polled = wants.iter().any(|want| matches!(want, Want::Poll { .. }));
         assert!(served || polled && notified.is_set() || kicked.is_set(), "{wants:?}");
@@ -96,6 +99,9 @@ fn a_warden_that_goes_to_sleep_sees_work_without_a_worker() {
         let mut warden = Warden::new(Arc::clone(&pool));
         // A group with connections is hungry by itself.
         pool.group(0).counters.connections.store(0, crate::sync::Ordering::SeqCst);
+        // It has been kicked before, and is awake because of that.
+        pool.warden.kick();
+        kicked.0.store(false, Ordering::SeqCst);
         let other = thread::spawn(move || pool.enqueue(pool.group(0), owned, Moment(1)));
         let want = warden.step(Moment(1), warden::Done::Unparked);
         other.join().unwrap();
@@ -109,13 +115,18 @@ fn a_warden_that_goes_to_sleep_sees_that_the_last_credit_was_taken() {
     check(|| {
         let World { pool, kicked, .. } = World::new();
         let mut warden = Warden::new(Arc::clone(&pool));
+        // It has watched a saturated pool, and is about to stop that.
+        assert!(pool.credits.try_acquire());
+        warden.step(Moment(1), warden::Done::Unparked);
+        pool.credits.release();
+        kicked.0.store(false, Ordering::SeqCst);
         let other = thread::spawn(move || {
             assert!(pool.credits.try_acquire());
             pool.warden.note_admission(&pool.credits);
         });
-        let want = warden.step(Moment(1), warden::Done::Unparked);
+        let want = warden.step(UNSATURATED, warden::Done::Unparked);
         other.join().unwrap();
-        let watches = matches!(want, warden::Want::Park { timeout: Some(_) });
+        let watches = matches!(want, warden::Want::Park { timeout: Some(Micros(..=2_000)) });
         assert!(watches || kicked.is_set(), "{want:?} and nobody wakes it");
     });
 }

@@ -23,6 +23,8 @@ const LONGEST_WASTE: Micros = Micros(2_000);
 /// So is a session that holds locks, whoever runs. If many of them want to run beyond the limit at
 /// once, each may need a worker, and the warden starts one of a group in each look.
 const LONGEST_HOLDER_QUEUEING: Micros = Micros::from_millis(10);
+/// No statement or preemption of a simulation is this long, but some timeouts are.
+const LONGEST_SHUTDOWN: Micros = Micros::from_millis(900);
 /// Whoever waits is served this much after the kick-up time, when it is the only one.
 const KICK_UP_GRACE: Micros = Micros::from_millis(50);
 /// Others that are overdue follow at this distance.
@@ -227,6 +229,12 @@ impl Simulation {
                 false => self.pool.credits.free() > 0 && !all_workers_used && !warden_tries_again,
             };
             let waits = group.queued() > 0 || self.kernel.has_events(group.id);
+            let is_saturated = !group.is_admin && self.pool.credits.free() <= 0;
+            assert!(
+                !(is_saturated && waits) || warden_looks,
+                "group {} waits for a credit and the warden doesn't look",
+                group.id
+            );
             assert!(
                 !(may_run && waits),
                 "group {} waits though {} credits are free: {} queued, {} pollers, {} parked, {} \
@@ -239,6 +247,13 @@ impl Simulation {
                 group.counters.starting.load(Ordering::SeqCst),
             );
         }
+    }
+
+    /// At a shutdown a thread ends when its statement does; it doesn't sleep on.
+    pub(super) fn note_end_of_thread(&self) {
+        let Some(stopped_at) = self.report.stopped_at else { return };
+        let time = self.now().since(stopped_at);
+        assert!(time < LONGEST_SHUTDOWN, "a thread ended {time:?} after the shutdown");
     }
 
     /// After a shutdown: nothing is left of anybody.

@@ -223,6 +223,7 @@ impl Simulation {
             self.kill_event(client);
         }
         self.pool.announce_stop();
+        self.report.stopped_at = Some(self.kernel.now());
     }
 
     pub(super) fn channel_rejected(&mut self, fd: i32) {

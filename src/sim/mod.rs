@@ -78,6 +78,8 @@ pub struct Report {
     pub refused_threads: u64,
     /// Most threads at one time.
     pub most_threads: usize,
+    /// When the server was shut down, if it was.
+    pub stopped_at: Option<Moment>,
     /// Simulated time at the end.
     pub ended_at: Moment,
 }

@@ -249,6 +249,7 @@ impl Simulation {
         }
         match want {
             worker::Want::Exit => {
+                self.note_end_of_thread();
                 self.pool.threads.remove_worker(&shared);
                 self.pool.warden.kick();
                 Machine::Ended
@@ -398,6 +399,7 @@ impl Simulation {
         };
         match login.step(self.now(), done) {
             login::Want::Exit => {
+                self.note_end_of_thread();
                 self.pool.warden.kick();
                 Machine::Ended
             }

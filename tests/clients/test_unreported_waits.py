@@ -3,7 +3,7 @@
 import socket
 import time
 
-from harness import TRIES_FOR_MEDIAN, ServerTest, Target, pool_threads, timed, usual_most, wait_until
+from harness import TRIES_FOR_MEDIAN, OwnServerTest, ServerTest, Target, pool_threads, timed, usual_most, wait_until
 from mysql_wire import LOCAL_FILES
 
 # Milliseconds; the promise is 5, and the client and the server share the processors with other things.
@@ -15,6 +15,8 @@ class UnreportedWaits(ServerTest):
     """Each try has a new statement that waits, so that the pool has to find it out each time."""
 
     needs_pool = True
+    # 6 s, so that it isn't the stall limit that lets others go on.
+    variables = {"stall_limit": 600}
 
     def setUp(self):
         super().setUp()
@@ -58,6 +60,7 @@ class UnreportedWaits(ServerTest):
     def test_many_slow_readers_at_once(self):
         """More than the share of such waits: the others leave the limit as stalled statements."""
         self.set_global("thread_pool_concurrency_limit", 1)
+        self.set_global("thread_pool_stall_limit", 6)
         for _ in range(20):
             self.slow_reader()
         other = self.connect(Target.unix(), timeout=60)
@@ -83,10 +86,9 @@ class SameGroup(ServerTest):
         self.kill_all(sleepers + reports)
 
 
-class LongStatements(ServerTest):
-    """Statements that compute for ever."""
+class LongStatements(OwnServerTest):
+    """Statements that compute for ever. On a server at rest: workers of a crowd stay for up to thread_pool_idle_timeout."""
 
-    needs_pool = True
     LIMIT = 2
     LONG = 20
     variables = {"concurrency_limit": LIMIT}
